@@ -1,0 +1,5 @@
+"""`python -m soft`."""
+
+from soft.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Bit-vector terms, their SMT-LIB form, and the solvers that decide them."""
