@@ -1,0 +1,1 @@
+"""OpenFlow on the wire: message layouts, probe packets, cutting, decoding for people, normalisation."""
