@@ -1,0 +1,1 @@
+"""The bundle: what a vendor ships and a stranger reads. Model, writer, reader, checks, audit and export."""
