@@ -1,0 +1,317 @@
+"""A running agent: start it from its profile, shake hands with it, exchange bytes, and leave nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from soft.errors import SoftError
+from soft.launch.control import ControlEnd
+from soft.launch.exchange import Burst, Exchange
+from soft.launch.handshake import Handshake, version_name
+from soft.launch.helpers import Helpers, last_words
+from soft.launch.namespace import Namespace
+from soft.launch.placeholders import fill
+from soft.launch.ports import LengthPrefixedPort, Port, PortPlan, UnixDatagramPort
+from soft.launch.process import (
+    base_environment,
+    describe_exit,
+    end_session,
+    end_tagged,
+    has_children,
+    tagged,
+    uninterrupted,
+)
+from soft.launch.profile import Profile, commands_of
+from soft.launch.quiet import InputQueues, Processes
+
+MAX_PORTS = 16
+# A UNIX socket's path has 107 bytes at most; the longest name of ours below the directory has 12.
+_LONGEST_DIRECTORY = 90
+# Longer than an agent takes to read what it was sent, or to come to rest.
+_SEND_TIMEOUT = 2.0
+
+
+class Agent:
+    """An agent that runs. `control` is there after `connect` or `handshake`.
+
+    Its life is that of the `with start(...)` block; all it needs is in the object, so that many can run side by side.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        directory: Path,
+        process: subprocess.Popen[bytes],
+        pid: int,
+        ports: Mapping[int, Port],
+        end: ControlEnd,
+        deadline: float,
+    ) -> None:
+        self.profile = profile
+        self.directory = directory
+        self.pid = pid
+        """The process that owns the control channel."""
+        self.ports = ports
+        self._process = process
+        self._end = end
+        self._deadline = deadline
+        self._pidfd = os.pidfd_open(pid)
+        self._control: socket.socket | None = None
+        self._exchange: Exchange | None = None
+        self._processes: Processes | None = None
+        self._queues: InputQueues | None = None
+
+    @property
+    def control(self) -> socket.socket:
+        if self._control is None:
+            raise SoftError("The agent has no control channel yet.")
+        return self._control
+
+    def ended(self) -> str | None:
+        """How the agent's process ended (`SIGSEGV`, `exit 0`), or None while it runs."""
+        if self.pid == self._process.pid:
+            code = self._process.poll()
+            return None if code is None else describe_exit(code)
+        # Not a child of ours: that it ended can be seen, but not how.
+        return None if Path(f"/proc/{self.pid}/syscall").exists() else "ended"
+
+    def last_words(self) -> str:
+        """The end of what the agent printed, to append to an error, or nothing."""
+        return last_words(self.directory / "agent.log")
+
+    def connect(self) -> None:
+        """Open the control channel without a word: the agent waits for the first byte from its controller."""
+        if self._control is not None:
+            return
+        self._control = self._end.open(self._deadline, self.ended, self._pidfd)
+        if self._control is None:
+            verb = "connect to its controller" if self.profile.connection == "connect" else "listen for its controller"
+            if (how := self.ended()) is not None:
+                raise SoftError(f"The agent ended ({how}) before it came to {verb}.{self.last_words()}")
+            raise SoftError(
+                f"The agent did not {verb} at {self._end.text} within "
+                f"{self.profile.start_timeout_ms} ms.{self.last_words()}"
+            )
+        watched = {self.pid, self._process.pid} if self.profile.sleeps else set()
+        self._processes = Processes(pid for pid in watched if Path(f"/proc/{pid}").exists())
+        if self.profile.address_kind == "tcp" or self.profile.ports in ("veth", "tap"):
+            self._queues = InputQueues(self.pid)
+        self._exchange = Exchange(
+            self._control,
+            self.ports,
+            self._processes,
+            self._queues,
+            self.ended,
+            self._pidfd,
+            self.profile.settle_ms / 1000,
+        )
+
+    def handshake(self, version: int = 0x01) -> bytes:
+        """Hello and features, then whatever else the agent has to say until it is quiet. Returns the features reply."""
+        self.connect()
+        shake = Handshake(version)
+        self._say(shake.greeting, shake)
+        while not shake.done:
+            try:
+                self.control.settimeout(max(0.001, self._deadline - time.monotonic()))
+                data = self.control.recv(1 << 16)
+            except TimeoutError:
+                raise SoftError(
+                    f"The agent sent no {shake.waits_for} in {version_name(version)} within "
+                    f"{self.profile.start_timeout_ms} ms.{self.last_words()}"
+                ) from None
+            except OSError:
+                data = b""
+            if not data:
+                raise SoftError(self._left(shake))
+            self._say(self._answer(shake, data), shake)
+        self.control.settimeout(_SEND_TIMEOUT)
+        # Echo requests may come now, even with probes switched off: answer until there is nothing more.
+        burst = self.collect(_SEND_TIMEOUT)
+        while burst.control and not (burst.closed or burst.flooded or burst.ended):
+            self._say(self._answer(shake, bytes(burst.control)), shake)
+            burst = self.collect(_SEND_TIMEOUT)
+        if burst.ended is not None or burst.closed:
+            raise SoftError(self._left(shake))
+        if not burst.quiet:
+            raise SoftError(f"The agent does not come to rest after the handshake.{self.last_words()}")
+        # One connection is all that a run has: an agent that comes back after a close is refused.
+        self._end.close()
+        return shake.features
+
+    def _answer(self, shake: Handshake, data: bytes) -> bytes:
+        try:
+            return shake.receive(data)
+        except SoftError as error:
+            raise SoftError(f"{error}{self.last_words()}") from None
+
+    def _say(self, data: bytes, shake: Handshake) -> None:
+        try:
+            self.control.sendall(data)
+        except OSError:
+            raise SoftError(self._left(shake)) from None
+
+    def _left(self, shake: Handshake) -> str:
+        """The sentence for an agent that goes away during the handshake."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.2)
+        when = "after the handshake" if shake.done else f"while its {shake.waits_for} was awaited"
+        what = f"ended ({self.ended()})" if self.ended() is not None else "closed the control channel"
+        return f"The agent {what} {when}.{self.last_words()}"
+
+    def send(self, data: bytes) -> None:
+        """Bytes from the controller. OSError if the agent has closed the channel or does not read."""
+        self.control.settimeout(_SEND_TIMEOUT)
+        self.control.sendall(data)
+
+    def collect(self, limit: float, at_least: float = 0.0) -> Burst:
+        """Everything that the agent sends until it is quiet; see Exchange.collect."""
+        if self._exchange is None:
+            raise SoftError("The agent has no control channel yet.")
+        return self._exchange.collect(limit, at_least)
+
+    def close(self) -> None:
+        for part in (self._control, self._processes, self._queues):
+            if part is not None:
+                part.close()
+        os.close(self._pidfd)
+
+
+@contextlib.contextmanager
+def start(
+    profile: Profile,
+    binary: Path,
+    ports: int = 4,
+    workdir: Path | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    before_main: Callable[[int], None] | None = None,
+) -> Iterator[Agent]:
+    """Run an agent for the length of the block. Afterwards nothing of it is left, however the block ends.
+
+    `workdir` is an empty directory to use instead of a private one, and is then the caller's to remove. `environment`
+    adds variables. `before_main(pid)` is called while the process stands at its first instruction, traced by us.
+    """
+    if not 0 <= ports <= MAX_PORTS:
+        raise SoftError(f"An agent has 0 to {MAX_PORTS} ports, not {ports}.")
+    deadline = time.monotonic() + profile.start_timeout_ms / 1000
+    with contextlib.ExitStack() as stack:
+        directory = workdir if workdir is not None else _private_directory(stack)
+        ending = _Ending(directory)
+        stack.callback(ending.finish)
+        agent = _launch(profile, binary, ports, directory, environment or {}, before_main, deadline, stack, ending)
+        ending.complete = True
+        yield agent
+
+
+class _Ending:
+    """What has to be killed at the end. All processes are searched only where something may have got away."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.process: subprocess.Popen[bytes] | None = None
+        self.complete = False
+        """The start went through: every process we made is known."""
+        self.has_helpers = False
+
+    def finish(self) -> None:
+        with uninterrupted():
+            search = self.has_helpers or not self.complete
+            if self.process is not None:
+                ended_itself = self.process.poll() is not None and self.process.returncode >= 0
+                search = search or ended_itself or has_children(self.process.pid)
+                end_session(self.process)
+            if search:
+                end_tagged(self._directory)
+
+
+def _private_directory(stack: contextlib.ExitStack) -> Path:
+    where = tempfile.gettempdir()
+    path = Path(tempfile.mkdtemp(prefix="soft-", dir=where if len(where) < _LONGEST_DIRECTORY - 14 else "/tmp"))
+    stack.callback(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+def _launch(
+    profile: Profile,
+    binary: Path,
+    count: int,
+    directory: Path,
+    environment: Mapping[str, str],
+    before_main: Callable[[int], None] | None,
+    deadline: float,
+    stack: contextlib.ExitStack,
+    ending: _Ending,
+) -> Agent:
+    namespace = stack.enter_context(Namespace()) if profile.needs_namespace else None
+    plans = [PortPlan(number, profile.ports, directory) for number in range(1, count + 1)]
+    ports = _open_ports(plans, namespace)
+    for port in ports:
+        stack.callback(port.close)
+    places = {"dir": str(directory), "here": str(profile.directory.absolute()), "binary": str(binary)}
+    end = ControlEnd(profile.connection, fill(profile.address, places), directory, namespace)
+    stack.callback(end.close)
+    values = {**places, **end.placeholders(), **{f"port{plan.number}": plan.spec for plan in plans}}
+    settings = {key: fill(text, values) for key, text in profile.environment.items()}
+    for name, text in profile.files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(fill(text, values))
+    helpers = Helpers(
+        profile,
+        values,
+        [plan.placeholders() for plan in plans],
+        directory,
+        {**base_environment(), **settings, **environment},
+        namespace.entry() if namespace is not None else None,
+        deadline,
+    )
+    ending.has_helpers = bool(profile.before or profile.after_start or profile.control_process)
+    helpers.run(commands_of(profile.before))
+    ending.process = process = helpers.start(profile.command, "agent.log", before_main)
+    if profile.ready is not None:
+        helpers.await_ready(profile.ready, process, "agent.log", "The agent")
+    helpers.run(commands_of(profile.after_start))
+    for port in ports:
+        port.attach(max(0.1, deadline - time.monotonic()))
+    pid = _control_pid(profile.control_process, process, directory, deadline)
+    agent = Agent(profile, directory, process, pid, {port.number: port for port in ports}, end, deadline)
+    stack.callback(agent.close)
+    return agent
+
+
+def _open_ports(plans: list[PortPlan], namespace: Namespace | None) -> list[Port]:
+    made = namespace.prepare(plans) if namespace is not None else []
+    if made or not plans:
+        return made
+    kinds: dict[str, Callable[[PortPlan], Port]] = {
+        "unix-datagram": UnixDatagramPort,
+        "ovs-dummy": LengthPrefixedPort,
+    }
+    if plans[0].kind in kinds:
+        return [kinds[plans[0].kind](plan) for plan in plans]
+    if plans[0].kind == "none":
+        return []
+    raise SoftError(f"Ports of kind {plans[0].kind} need a network namespace; the profile must not forbid it.")
+
+
+def _control_pid(name: str | None, process: subprocess.Popen[bytes], directory: Path, deadline: float) -> int:
+    """The started process, or the one of this command name among all that it has become."""
+    if name is None:
+        return process.pid
+    while True:
+        for pid in tagged(directory):
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/comm").read_text().rstrip("\n") == name[:15]:
+                    return pid
+        if time.monotonic() > deadline:
+            raise SoftError(f"None of the agent's processes is called {name}.{last_words(directory / 'agent.log')}")
+        time.sleep(0.01)
