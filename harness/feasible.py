@@ -1,0 +1,230 @@
+"""Which conditions may hold together: cheap answers first, the solver for the rest, every answer kept.
+
+Conditions that share no variable do not influence each other. So what a run has assumed is kept by *component*: a set
+of connected variables with the conditions on them. A component over a few bits (most conditions are on one 8- or
+16-bit field) is a bitmap of its allowed values, and a question about it needs no solver. Components are interned:
+two runs that assumed the same share the object, and with it the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from soft.solve import terms as t
+from soft.solve.solver import Answer, Solver
+from soft.solve.terms import Term
+from soft.solve.vector import Array, evaluate_vector
+
+# A component of up to this many bits is a bitmap: 65,536 values are 8 kB and evaluated in well under a millisecond.
+NARROW_BITS = 16
+
+Model = dict[str, int]
+
+
+class GaveUp(Exception):
+    """The solver reached its time limit."""
+
+
+@dataclass(slots=True, eq=False)
+class Component:
+    """Connected variables, what was assumed of them, and (for a narrow one) the assignments that are left."""
+
+    variables: tuple[tuple[str, int], ...]  # (name, width), sorted: the first is the most significant of an assignment
+    conditions: frozenset[Term]
+    bitmap: int | None
+    steps: dict[Term, Component] = field(default_factory=dict)
+    negations: dict[tuple[Term, ...], Model | None] = field(default_factory=dict)
+
+    def assignment(self, index: int) -> Model:
+        model: Model = {}
+        for name, width in reversed(self.variables):
+            model[name] = index & ((1 << width) - 1)
+            index >>= width
+        return model
+
+
+class Feasibility:
+    """Answers for one process. `queries` counts the calls that reached the solver, `kept` those that did not."""
+
+    def __init__(
+        self, widths: Mapping[str, int], domain: Iterable[Term], solver: str = "z3", timeout: float = 20.0
+    ) -> None:
+        self._widths = dict(widths)
+        self._solver = Solver(solver, timeout=timeout)
+        self._columns: dict[tuple[tuple[str, int], ...], dict[str, Array]] = {}
+        self._bitmaps: dict[tuple[tuple[tuple[str, int], ...], Term], int | None] = {}
+        self._joined: dict[frozenset[int], Component] = {}
+        self._alive: list[Component] = []  # keeps ids in _joined valid
+        self.queries = 0
+        self.kept = 0
+        self.roots: dict[str, Component] = {}
+        for name, width in widths.items():
+            full = (1 << (1 << width)) - 1 if width <= NARROW_BITS else None
+            self.roots[name] = Component(((name, width),), frozenset(), full)
+        for condition in domain:
+            self.assume(self.roots, condition)
+
+    # ---------------------------------------------------------------------------------------------- assumptions
+
+    def assume(self, components: dict[str, Component], condition: Term) -> bool:
+        """Add a condition to the components of its variables; False if a bitmap shows that it adds nothing."""
+        changed = False
+        for part in _conjuncts(condition):
+            component = self._component(components, part)
+            known = component.steps.get(part)
+            if known is None:
+                known = component.steps[part] = self._extend(component, part)
+            if known is not component:
+                changed = True
+                for name, _ in known.variables:
+                    components[name] = known
+        return changed
+
+    def _component(self, components: Mapping[str, Component], condition: Term) -> Component:
+        """The component of a condition's variables, joined of several if need be."""
+        names = condition.variables
+        first = components[next(iter(names))]
+        if len(names) == 1:
+            return first
+        distinct = {id(c): c for c in (components[name] for name in names)}
+        if len(distinct) == 1:
+            return first
+        key = frozenset(distinct)
+        joined = self._joined.get(key)
+        if joined is None:
+            parts = list(distinct.values())
+            variables = tuple(sorted(v for part in parts for v in part.variables))
+            conditions = frozenset().union(*[part.conditions for part in parts])
+            joined = Component(variables, conditions, self._bitmap_of(variables, conditions))
+            self._joined[key] = joined
+            self._alive.extend(parts)
+        return joined
+
+    def _extend(self, component: Component, condition: Term) -> Component:
+        if condition in component.conditions:
+            return component
+        bitmap = None
+        if component.bitmap is not None:
+            allowed = self._bitmap(component.variables, condition)
+            if allowed is not None:
+                bitmap = component.bitmap & allowed
+                if bitmap == component.bitmap:
+                    return component
+        return Component(component.variables, component.conditions | {condition}, bitmap)
+
+    # ---------------------------------------------------------------------------------------------- questions
+
+    def otherwise(self, components: Mapping[str, Component], excluded: tuple[Term, ...]) -> Model | None:
+        """An assignment to the variables involved under which none of `excluded` holds, or None if there is none.
+
+        Raises GaveUp if the solver does.
+        """
+        together = self._component(components, excluded[0])
+        for condition in excluded[1:]:
+            if not condition.variables <= {name for name, _ in together.variables}:
+                together = self._component(components, t.conj(*excluded))
+                break
+        if excluded in together.negations:
+            self.kept += 1
+            return together.negations[excluded]
+        answer = together.negations[excluded] = self._ask(together, excluded)
+        return answer
+
+    def _ask(self, component: Component, excluded: tuple[Term, ...]) -> Model | None:
+        bitmap = component.bitmap
+        if bitmap is not None:
+            for condition in excluded:
+                held = self._bitmap(component.variables, condition)
+                if held is None:
+                    break
+                bitmap &= ~held
+            else:
+                self.kept += 1
+                if bitmap == 0:
+                    return None
+                return component.assignment((bitmap & -bitmap).bit_length() - 1)
+        return self.solve([*component.conditions, *map(t.negate, excluded)], component.variables)
+
+    def solve(self, conditions: Iterable[Term], variables: Iterable[tuple[str, int]]) -> Model | None:
+        """Ask the solver."""
+        self.queries += 1
+        solver = self._solver
+        solver.push()
+        try:
+            for condition in conditions:
+                solver.add(condition)
+            answer = solver.check()
+            if answer is Answer.UNKNOWN:
+                raise GaveUp
+            if answer is Answer.UNSAT:
+                return None
+            return solver.model([t.var(name, width) for name, width in variables])
+        finally:
+            solver.pop()
+
+    def allowed_values(self, components: Mapping[str, Component], term: Term) -> Array | None:
+        """A superset of the values that a term can have, if its variables are few bits."""
+        together = self._component(components, term)
+        variables = together.variables
+        if together.bitmap is None:
+            names = sorted(term.variables)
+            variables = tuple((name, self._widths[name]) for name in names)
+            if sum(width for _, width in variables) > NARROW_BITS:
+                return None
+        values = evaluate_vector(term, self._column(variables))
+        if values is None:
+            return None
+        if together.bitmap is not None:
+            rows = 1 << sum(width for _, width in variables)
+            raw = together.bitmap.to_bytes(max(1, rows // 8), "little")
+            values = values[np.unpackbits(np.frombuffer(raw, dtype=np.uint8), bitorder="little")[:rows].astype(bool)]
+        return np.unique(values)
+
+    # ---------------------------------------------------------------------------------------------- bitmaps
+
+    def _column(self, variables: tuple[tuple[str, int], ...]) -> dict[str, Array]:
+        columns = self._columns.get(variables)
+        if columns is None:
+            total = sum(width for _, width in variables)
+            index = np.arange(1 << total, dtype=np.uint64)
+            columns, shift = {}, total
+            for name, width in variables:
+                shift -= width
+                columns[name] = index >> np.uint64(shift) & np.uint64((1 << width) - 1)
+            self._columns[variables] = columns
+        return columns
+
+    def _bitmap(self, variables: tuple[tuple[str, int], ...], condition: Term) -> int | None:
+        key = (variables, condition)
+        if key not in self._bitmaps:
+            values = evaluate_vector(condition, self._column(variables))
+            if values is None:
+                self._bitmaps[key] = None
+            else:
+                packed = np.packbits(values.astype(bool), bitorder="little")
+                self._bitmaps[key] = int.from_bytes(packed.tobytes(), "little")
+        return self._bitmaps[key]
+
+    def _bitmap_of(self, variables: tuple[tuple[str, int], ...], conditions: frozenset[Term]) -> int | None:
+        total = sum(width for _, width in variables)
+        if total > NARROW_BITS:
+            return None
+        bitmap = (1 << (1 << total)) - 1
+        for condition in conditions:
+            allowed = self._bitmap(variables, condition)
+            if allowed is None:
+                return None
+            bitmap &= allowed
+        return bitmap
+
+
+def _conjuncts(condition: Term) -> tuple[Term, ...]:
+    """The parts that hold one by one; they need not be put into one component."""
+    if condition.op == "and":
+        return condition.args
+    if condition.op == "not" and condition.args[0].op == "or":
+        return tuple(t.negate(part) for part in condition.args[0].args)
+    return (condition,)

@@ -1,0 +1,1 @@
+"""Execute a frozen process: VEX blocks compiled to Python over integers and symbolic pairs."""

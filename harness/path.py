@@ -1,0 +1,258 @@
+"""One path: the conditions under which a run goes the way it goes, and what it decides where a value is symbolic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.feasible import Component, Feasibility, GaveUp, Model
+from harness.machine.memory import PAGE, Fault, Memory
+from harness.machine.values import Sym, Value, concrete, make, term_of
+from soft.solve import terms as t
+from soft.solve.evaluate import evaluate
+from soft.solve.terms import Term
+
+# A read through a symbolic address of up to this many places becomes a term over all of them; beyond, the address is
+# pinned and its other values are paths of their own.
+MOST_PLACES = 512
+# How many values of one pinned term are followed; beyond, the bundle is partial and says so.
+MOST_CHOICES = 4096
+# Nodes of an address term that are looked at in the search for its narrow core.
+_CORE_NODES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to run next: an input, from which decision on its alternatives are new, and the choices already taken.
+
+    `taken` maps the number of a decision that is a choice among many to the conditions of those already followed.
+    """
+
+    values: Mapping[str, int]
+    bound: int = 0
+    taken: Mapping[int, tuple[Term, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A condition that this run met, with what was assumed of its variables before."""
+
+    condition: Term
+    before: Mapping[str, Component]
+    is_choice: bool
+
+
+class Path:
+    """The decisions of one run. Serves the machine wherever a value depends on the input."""
+
+    def __init__(self, feasibility: Feasibility, job: Job, memory: Memory) -> None:
+        self.values = job.values
+        self.decisions: list[Decision] = []
+        self.marks: dict[str, None] = {}
+        self.given_up: dict[str, None] = {}
+        self._feasibility = feasibility
+        self._job = job
+        self._memory = memory
+        self._components: dict[str, Component] = dict(feasibility.roots)
+        self._seen: set[Term] = set()
+        self._evaluated: dict[Term, int] = {}
+
+    # ---------------------------------------------------------------------------------------------- for the machine
+
+    def branch(self, condition: Term, holds: bool) -> None:
+        self._decide(condition if holds else t.negate(condition), is_choice=False)
+
+    def pin(self, value: Sym) -> int:
+        """Fix a value by a condition on its narrow core; its other values are alternatives of one choice."""
+        core = narrow_core(value.term)
+        self._decide(t.eq(core, t.const(self._evaluate(core), core.width)), is_choice=True)
+        return value.value
+
+    def read(self, address: Sym, size: int) -> Value:
+        """A load through a symbolic address: one term over the places that it can reach, if they are few."""
+        core = narrow_core(address.term)
+        places = self._places(address.term, core)
+        if places is None:
+            return self._memory.load(self.pin(address), size)
+        mapped = {value: place for value, place in places.items() if self._is_readable(place, size)}
+        here = self._evaluate(core)
+        if len(mapped) < len(places):
+            inside = member(core, sorted(mapped), sorted(places))
+            self._decide(inside if here in mapped else t.negate(inside), is_choice=False)
+            if here not in mapped:
+                raise Fault(address.value, "read")
+        contents: dict[Value | Term, list[int]] = {}
+        for value, place in mapped.items():
+            loaded = self._memory.load(place, size)
+            contents.setdefault(loaded.term if isinstance(loaded, Sym) else loaded, []).append(value)
+        if len(contents) == 1:
+            return self._memory.load(address.value, size)
+        candidates = sorted(mapped)
+        if (
+            size == 8
+            and sum(isinstance(c, int) and self._memory.permissions(c >> 12) is not None for c in contents) > 1
+        ):
+            # A table of pointers: merged, every access behind it would be symbolic. Follow one pointer a path.
+            loaded = self._memory.load(address.value, size)
+            group = contents[loaded.term if isinstance(loaded, Sym) else loaded]
+            self._decide(member(core, group, candidates), is_choice=True)
+            return loaded
+        groups = sorted(contents.items(), key=lambda item: (-len(item[1]), item[1][0]))
+        width = 8 * size
+        result = _as_term(groups[0][0], width)
+        for content, group in groups[1:]:
+            result = t.ite(member(core, group, candidates), _as_term(content, width), result)
+        return make(result, concrete(self._memory.load(address.value, size)))
+
+    # ---------------------------------------------------------------------------------------------- decisions
+
+    def _decide(self, condition: Term, is_choice: bool) -> None:
+        if condition.op == "const" or condition in self._seen:
+            return
+        self._seen.add(condition)
+        before = {name: self._components[name] for name in condition.variables}
+        if self._feasibility.assume(self._components, condition):
+            self.decisions.append(Decision(condition, before, is_choice))
+
+    def alternatives(self) -> list[Job]:
+        """The inputs that leave this path at each of its new decisions."""
+        jobs = []
+        job = self._job
+        for number, decision in enumerate(self.decisions):
+            if number < job.bound:
+                continue
+            earlier = job.taken.get(number, ()) if decision.is_choice else ()
+            if len(earlier) >= MOST_CHOICES:
+                self.given_up[f"more than {MOST_CHOICES} values of one pinned term"] = None
+                continue
+            taken = {n: c for n, c in job.taken.items() if n < number}
+            try:
+                model = self._other(decision, (*earlier, decision.condition))
+            except GaveUp:
+                self.given_up["the solver reached its time limit"] = None
+                continue
+            if model is None:
+                continue
+            values = {**self.values, **model}
+            if decision.is_choice:
+                jobs.append(Job(values, number, {**taken, number: (*earlier, decision.condition)}))
+            else:
+                jobs.append(Job(values, number + 1, taken))
+        return jobs
+
+    def conditions(self) -> list[Term]:
+        """The conditions that cut something off: those implied by the ones before are left out."""
+        result = []
+        for decision in self.decisions:
+            try:
+                if self._other(decision, (decision.condition,)) is None:
+                    continue
+            except GaveUp:
+                pass
+            result.append(decision.condition)
+        return result
+
+    def _other(self, decision: Decision, excluded: tuple[Term, ...]) -> Model | None:
+        return self._feasibility.otherwise(decision.before, excluded)
+
+    # ---------------------------------------------------------------------------------------------- addresses
+
+    def _evaluate(self, term: Term) -> int:
+        return evaluate(term, self.values, self._evaluated)
+
+    def _is_readable(self, address: int, size: int) -> bool:
+        pages = {address >> 12, address + size - 1 >> 12}
+        return all("r" in (self._memory.permissions(page) or "") for page in pages)
+
+    def _places(self, address: Term, core: Term) -> dict[int, int] | None:
+        """Value of the core → address, for a superset of the values that the core can have; None if they are many."""
+        if core.width <= 9:
+            values = list(range(1 << core.width))
+            allowed = self._feasibility.allowed_values(self._components, core)
+            if allowed is not None:
+                values = [int(v) for v in allowed]
+        else:
+            allowed = self._feasibility.allowed_values(self._components, core)
+            if allowed is None or len(allowed) > MOST_PLACES:
+                return None
+            values = [int(v) for v in allowed]
+        if len(values) > MOST_PLACES:
+            return None
+        return {value: evaluate(address, {}, {core: value}) for value in values}
+
+
+def _as_term(content: Value | Term, width: int) -> Term:
+    return content if isinstance(content, Term) else term_of(content, width)
+
+
+def member(core: Term, chosen: list[int], candidates: list[int]) -> Term:
+    """That `core` is among `chosen`, where it is known to be among `candidates` (both sorted): as few ranges as can be."""
+    inside = set(chosen)
+    if len(inside) == len(candidates):
+        return t.TRUE
+    ranges: list[list[int]] = []
+    previous_inside = False
+    for value in candidates:
+        if value in inside:
+            if previous_inside:
+                ranges[-1][1] = value
+            else:
+                ranges.append([value, value])
+        previous_inside = value in inside
+    parts = []
+    for low, high in ranges:
+        bounds = []
+        if low == high:
+            bounds.append(t.eq(core, t.const(low, core.width)))
+        else:
+            if low != candidates[0]:
+                bounds.append(t.uge(core, t.const(low, core.width)))
+            if high != candidates[-1]:
+                bounds.append(t.ule(core, t.const(high, core.width)))
+        parts.append(t.conj(*bounds))
+    return t.disj(*parts)
+
+
+_cores: dict[Term, Term] = {}
+
+
+def narrow_core(term: Term) -> Term:
+    """The narrowest sub-term through which everything symbolic in `term` passes: the index behind an address."""
+    found = _cores.get(term)
+    if found is None:
+        found = _cores[term] = _search_core(term)
+    return found
+
+
+def _search_core(term: Term) -> Term:
+    nodes: dict[Term, None] = {}
+    stack = [term]
+    while stack and len(nodes) < _CORE_NODES:
+        node = stack.pop()
+        if node in nodes or node.op == "const":
+            continue
+        nodes[node] = None
+        stack.extend(a for a in node.args if a.__class__ is Term)
+    order = {node: i for i, node in enumerate(nodes)}
+    for candidate in sorted(nodes, key=lambda n: (n.width, -order[n])):
+        if 0 < candidate.width < term.width and candidate.variables == term.variables and _passes(term, candidate):
+            return candidate
+    return term
+
+
+def _passes(term: Term, through: Term) -> bool:
+    """Does `term` depend on inputs only through one sub-term?"""
+    seen = {through}
+    stack = [term]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        if node.op == "var":
+            return False
+        seen.add(node)
+        stack.extend(a for a in node.args if a.__class__ is Term)
+    return True
+
+
+__all__ = ["PAGE", "Decision", "Job", "Path", "member", "narrow_core"]
