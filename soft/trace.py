@@ -21,7 +21,7 @@ Piece = bytes | Term
 class Payload:
     """A sequence of bytes, some of them terms (big-endian, widths a multiple of 8).
 
-    `length`, if given, is a 16-bit term: only that many of the bytes were sent, and the pieces hold the most there can be.
+    `length`, if given, is a 16-bit term: only that many of the bytes were sent; the pieces hold the most there can be.
     """
 
     pieces: tuple[Piece, ...]
@@ -246,7 +246,7 @@ _RANK: dict[type, int] = {Message: 0, Packet: 1, Close: 2, Crash: 3, Hang: 4, Fl
 
 
 def canonical_order(events: Iterable[Event]) -> Trace:
-    """The events in canonical order: by step; messages in their order, packets by port (in order on one port), endings."""
+    """The events in canonical order: by step; messages in their order, packets by port (in order on one), endings."""
 
     def key(event: Event) -> tuple[int, int, int]:
         return event.step, _RANK[type(event)], event.port if isinstance(event, Packet) else 0

@@ -6,20 +6,33 @@ the native runner sends for a symbolic field that is not set: a wildcarded match
 
 from __future__ import annotations
 
-from soft.openflow.layout import Actions, Cases, Data, Field, Group, Layout, Length, Names, Pad, Repeat, Template
+from soft.openflow.layout import (
+    Actions,
+    Cases,
+    Data,
+    Element,
+    Field,
+    Group,
+    Layout,
+    Length,
+    Names,
+    Pad,
+    Repeat,
+    Template,
+)
 
 NO_BUFFER = 0xFFFFFFFF
 
-TYPES = Names(
+
+def _codes(prefix: str, names: str) -> Names:
+    return Names(prefix, {name: code for code, name in enumerate(names.split())})
+
+
+TYPES = _codes(
     "ofpt_",
-    {
-        name: code
-        for code, name in enumerate(
-            "hello error echo_request echo_reply vendor features_request features_reply get_config_request "
-            "get_config_reply set_config packet_in flow_removed port_status packet_out flow_mod port_mod stats_request "
-            "stats_reply barrier_request barrier_reply queue_get_config_request queue_get_config_reply".split()
-        )
-    },
+    "hello error echo_request echo_reply vendor features_request features_reply get_config_request get_config_reply "
+    "set_config packet_in flow_removed port_status packet_out flow_mod port_mod stats_request stats_reply "
+    "barrier_request barrier_reply queue_get_config_request queue_get_config_reply",
 )
 PORTS = Names(
     "ofpp_",
@@ -92,11 +105,6 @@ ERROR_TYPES = Names(
         "queue_op_failed": 5,
     },
 )
-
-
-def _codes(prefix: str, names: str) -> Names:
-    return Names(prefix, {name: code for code, name in enumerate(names.split())})
-
 
 ERROR_CODES = {
     0: _codes("ofphfc_", "incompatible eperm"),
@@ -238,7 +246,13 @@ _FLOW_STATS = (
     Field("byte_count", 64),
     Actions("actions"),
 )
-_STATS_REPLY = {
+
+
+def _counters(names: str) -> tuple[Field, ...]:
+    return tuple(Field(name, 64) for name in names.split())
+
+
+_STATS_REPLY: dict[int, tuple[Element, ...]] = {
     0: (
         Field("mfr_desc", 2048, "bytes"),
         Field("hw_desc", 2048, "bytes"),
@@ -270,13 +284,10 @@ _STATS_REPLY = {
             (
                 Field("port_no", 16, names=PORTS),
                 Pad(48),
-                *[
-                    Field(name, 64)
-                    for name in (
-                        "rx_packets tx_packets rx_bytes tx_bytes rx_dropped tx_dropped rx_errors tx_errors "
-                        "rx_frame_err rx_over_err rx_crc_err collisions"
-                    ).split()
-                ],
+                *_counters(
+                    "rx_packets tx_packets rx_bytes tx_bytes rx_dropped tx_dropped rx_errors tx_errors "
+                    "rx_frame_err rx_over_err rx_crc_err collisions"
+                ),
             ),
             104,
         ),
@@ -328,8 +339,8 @@ _PACKET_IN = (
 )
 
 
-def _templates(**elements: tuple[object, ...]) -> dict[str, Template]:
-    return {name: Template(name, TYPES.values[name], fields) for name, fields in elements.items()}  # type: ignore[arg-type]
+def _templates(**elements: tuple[Element, ...]) -> dict[str, Template]:
+    return {name: Template(name, TYPES.values[name], fields) for name, fields in elements.items()}
 
 
 MESSAGES = _templates(
@@ -372,8 +383,8 @@ REPLIES = {
 }
 
 
-def _actions(**elements: tuple[object, ...]) -> dict[str, Template]:
-    return {name: Template(name, ACTION_TYPES.values[name], fields) for name, fields in elements.items()}  # type: ignore[arg-type]
+def _actions(**elements: tuple[Element, ...]) -> dict[str, Template]:
+    return {name: Template(name, ACTION_TYPES.values[name], fields) for name, fields in elements.items()}
 
 
 ACTIONS = _actions(

@@ -24,7 +24,7 @@ LOCAL_EXPERIMENT = 0x88B5  # the Ethernet type that IEEE 802 sets aside for expe
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """An Internet checksum at byte `at`, over the bytes from `start` to `stop`, and the TCP/UDP pseudo header or not."""
+    """An Internet checksum at byte `at`, over the bytes from `start` to `stop`, perhaps with a pseudo header."""
 
     at: int
     start: int

@@ -135,6 +135,7 @@ class Builder:
             *body,
         ]
         self._check_size(chunks)
+        self._in_wire_order(chunks)
         return chunks, cut
 
     def packet(self, prefix: str, value: object) -> list[Chunk]:
@@ -161,6 +162,12 @@ class Builder:
                 offset += chunk.bits
         return chunks
 
+    def _in_wire_order(self, chunks: list[Chunk]) -> None:
+        """List the variables of a message as they stand in it: its body was built before its header."""
+        for chunk in chunks:
+            if isinstance(chunk, Var):
+                self.variables[chunk.name] = self.variables.pop(chunk.name)
+
     def _default_bytes(self, chunks: list[Chunk]) -> bytes:
         value = bits = 0
         for chunk in chunks:
@@ -186,7 +193,7 @@ class Builder:
                 raise FieldError(f"every size must be {HEADER_SIZE} to {size}, what there is to send", ("in",))
         except FieldError as error:
             raise error.under("size") from None
-        return self._variable(f"{step}.size", Field("size", 16), symbolic)
+        return self.variable(f"{step}.size", Field("size", 16), symbolic)
 
     # ------------------------------------------------------------------------------------------ fields
 
@@ -260,10 +267,11 @@ class Builder:
             return Const(field.bits, field.default)
         value = _at(field.name, field_value, field, table[field.name])
         if isinstance(value, Symbolic):
-            return self._variable(f"{prefix}.{field.name}", field, value)
+            return self.variable(f"{prefix}.{field.name}", field, value)
         return Const(field.bits, value)
 
-    def _variable(self, name: str, field: Field, value: Symbolic) -> Var:
+    def variable(self, name: str, field: Field, value: Symbolic) -> Var:
+        """A new variable of the scenario."""
         if len(self.variables) >= MOST_VARIABLES:
             raise FieldError(f"the scenario has more than {MOST_VARIABLES} symbolic fields", (field.name,))
         if name in self.variables:
@@ -331,7 +339,7 @@ class Builder:
         except FieldError as error:
             raise (error if error.path[:1] == (name,) else error.under(name)) from None
         raise FieldError(
-            "bytes are written in hexadecimal, as {symbolic = true, bytes = N}, as {packet = ...}, or as a list of parts",
+            "bytes are written in hexadecimal, as {symbolic = true, bytes = N}, {packet = ...}, or a list of parts",
             (name,),
         )
 

@@ -12,6 +12,7 @@ from hashlib import sha256
 from soft.errors import SoftError
 from soft.openflow.layout import Names
 from soft.solve import terms
+from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
 from soft.trace import Payload
 
@@ -110,10 +111,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Time that passes."""
+    """Time that passes: a number, or a 32-bit variable of the scenario, `w1.ms` for step 1."""
 
     id: str
-    milliseconds: int
+    milliseconds: int | Term
 
 
 Step = Send | Probe | Wait
@@ -121,7 +122,10 @@ Step = Send | Probe | Wait
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is sent, over which inputs. Two scenarios with one digest have the same inputs and the same steps."""
+    """What is sent, over which inputs. Two scenarios with one digest have the same inputs and the same steps.
+
+    Without `handshake` the scenario begins as soon as the control channel is there, and the hello is its own affair.
+    """
 
     name: str
     summary: str
@@ -132,6 +136,7 @@ class Scenario:
     domain: tuple[Term, ...]
     digest: str
     text: str
+    handshake: bool = True
 
     def variable(self, name: str) -> Variable:
         for variable in self.variables:
@@ -169,28 +174,36 @@ class Scenario:
         return result
 
     def bind(self, values: Mapping[str, int]) -> tuple[Step, ...]:
-        """The steps under one input: every payload concrete. Variables that are not given have their default."""
+        """The steps under one input, all concrete. Variables that are not given have their default."""
         complete = self.complete(values)
         memo: dict[Term, int] = {}
-        return tuple(
-            step if isinstance(step, Wait) else replace(step, payload=Payload.of(step.payload.evaluate(complete, memo)))
-            for step in self.steps
-        )
+
+        def bound(step: Step) -> Step:
+            if not isinstance(step, Wait):
+                return replace(step, payload=Payload.of(step.payload.evaluate(complete, memo)))
+            duration = step.milliseconds
+            return step if isinstance(duration, int) else replace(step, milliseconds=evaluate(duration, complete, memo))
+
+        return tuple(bound(step) for step in self.steps)
 
 
 # Bump when the canonical form below changes: bundles of different forms must not compare as equal.
 _DIGEST_FORMAT = 1
 
 
-def digest(openflow: str, ports: int, steps: Iterable[object], variables: Iterable[Variable]) -> str:
+def digest(
+    openflow: str, ports: int, steps: Iterable[object], variables: Iterable[Variable], handshake: bool = True
+) -> str:
     """sha256 over what the scenario means: white space, comments, names of constants and defaults do not matter."""
-    meaning = {
+    meaning: dict[str, object] = {
         "format": _DIGEST_FORMAT,
         "openflow": openflow,
         "ports": ports,
         "steps": list(steps),
         "variables": [[v.name, v.width, v.range, v.choices] for v in sorted(variables, key=lambda v: v.name)],
     }
+    if not handshake:
+        meaning["handshake"] = False
     return sha256(json.dumps(meaning, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 

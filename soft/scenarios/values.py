@@ -54,7 +54,7 @@ def field_value(field: Field, value: object) -> int | Symbolic:
 def _symbolic(field: Field, table: dict[str, object]) -> Symbolic:
     check_keys(table, _SYMBOLIC_KEYS)
     if not is_symbolic(table) or table.get("symbolic", True) is not True:
-        raise FieldError("a table here says {symbolic = true}, and may add range = [low, high], in = [...], default = ...")
+        raise FieldError("a table here says {symbolic = true}, perhaps with range = [low, high], in = [...] or default")
     limits: tuple[int, int] | None = None
     if "range" in table:
         pair = table["range"]

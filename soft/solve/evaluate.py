@@ -49,7 +49,8 @@ def apply(term: Term, values: list[int]) -> int:
     if op == "bvule":
         return int(values[0] <= values[1])
     if op == "extract":
-        return values[0] >> term.args[1] & ((1 << term.width) - 1)
+        low: int = term.args[1]
+        return values[0] >> low & ((1 << term.width) - 1)
     if op == "concat":
         result = 0
         for part, value in zip(term.args, values, strict=True):

@@ -549,7 +549,8 @@ def eq(a: Term, b: Term) -> Term:
 def _common_cut(a: Term, b: Term) -> int | None:
     """A place where two terms of one width may be cut without cutting a piece of either, or a constant piece's edge."""
     if a.op == "concat" and b.op == "concat":
-        mine, end = set(), a.width
+        mine: set[int] = set()
+        end: int = a.width
         for part in a.args[:-1]:
             end -= part.width
             mine.add(end)
