@@ -1,0 +1,1 @@
+"""Two or more bundles of one scenario: where the agents differ, proved, explained and sorted by cause."""
