@@ -9,13 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "openflow.h"
 #include "util.h"
 
 static const char usage[] =
-    "usage: %s [--connect tcp:HOST:PORT | --connect unix:PATH |\n"
-    "           --listen tcp:HOST:PORT | --listen unix:PATH]\n"
-    "           [--dpid HEX] [--verbose]\n"
-    "           --port N=unix:OWN_PATH,PEER_PATH | --port N=INTERFACE ...\n";
+    "usage: %s (--connect | --listen) ADDRESS [--port N=DEVICE]... [OPTION]...\n"
+    "An OpenFlow 1.0 switch.\n"
+    "  --connect ADDRESS   connect to the controller at tcp:HOST:PORT or unix:PATH\n"
+    "  --listen ADDRESS    let controllers connect to tcp:HOST:PORT or unix:PATH\n"
+    "  --port N=unix:OWN,PEER\n"
+    "                      port N: UNIX datagram socket OWN, frames go to socket PEER\n"
+    "  --port N=IFNAME     port N: a network interface\n"
+    "  --dpid HEX          datapath id (default 1)\n"
+    "  --verbose           say on stderr what happens\n"
+    "  --help              print this and exit\n";
 
 static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *format, ...)
 {
@@ -71,7 +78,7 @@ static void parse_tcp(struct endpoint *endpoint, const char *text)
 static void parse_endpoint(struct endpoint *endpoint, const char *text, bool listen)
 {
     if (endpoint->text != NULL) {
-        fail("Give one of --connect and --listen, once.");
+        fail("Give either --connect or --listen, once (see --help).");
     }
     endpoint->text = text;
     endpoint->listen = listen;
@@ -105,9 +112,11 @@ static void parse_port(struct options *options, const char *text)
     char *end;
 
     number = strtoul(text, &end, 10);
-    if (end == text || *end != '=' || number < 1 || number > MAX_PORTS) {
-        fail("'%s' is not N=unix:OWN_PATH,PEER_PATH or N=INTERFACE with N from 1 to %d.", text,
-             MAX_PORTS);
+    if (end == text || *end != '=' || number < 1 || number >= OFPP_MAX) {
+        fail("'%s' is not N=unix:OWN,PEER or N=IFNAME with N from 1 to %d.", text, OFPP_MAX - 1);
+    }
+    if (options->n_ports == MAX_PORTS) {
+        fail("At most %d ports can be given.", MAX_PORTS);
     }
     if (port_taken(options, number)) {
         fail("Port %lu is given twice.", number);
@@ -121,7 +130,7 @@ static void parse_port(struct options *options, const char *text)
         const char *comma = strchr(own, ',');
 
         if (comma == NULL) {
-            fail("Port %lu needs two paths: unix:OWN_PATH,PEER_PATH.", number);
+            fail("Port %lu needs two paths: unix:OWN,PEER.", number);
         }
         parse_unix_path(&port->own, own, (size_t) (comma - own));
         parse_unix_path(&port->peer, comma + 1, strlen(comma + 1));
@@ -185,7 +194,7 @@ void options_parse(struct options *options, int argc, char *argv[])
     if (optind < argc) {
         fail("'%s' is not understood.", argv[optind]);
     }
-    if (options->endpoint.text == NULL) { /* The registered OpenFlow port of version 1.0. */
-        parse_endpoint(&options->endpoint, "tcp:127.0.0.1:6633", false);
+    if (options->endpoint.text == NULL) {
+        fail("Give either --connect or --listen (see --help).");
     }
 }

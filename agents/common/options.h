@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define MAX_PORTS 16 /* Port numbers are 1 to MAX_PORTS. */
+#define MAX_PORTS 64
 
 /* Where the control channel is. */
 struct endpoint {

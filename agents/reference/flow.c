@@ -170,6 +170,14 @@ static uint32_t address_mask(uint32_t wildcard_bits)
     return wildcard_bits >= 32 ? 0 : htonl(~0u << wildcard_bits);
 }
 
+/* An address has 32 bits; to wildcard more of them means the same. */
+static void cap_wildcard_bits(struct match *match, int shift)
+{
+    if (match->wildcards >> shift & 0x20) {
+        match->wildcards &= ~(0x1fu << shift);
+    }
+}
+
 /* Of the network and transport fields, only those that the match's own types define count: the
  * others are wildcarded if the type could be anything, and otherwise equal to what flow_extract
  * gives for such packets. */
@@ -218,6 +226,8 @@ void match_from_wire(struct match *match, const struct ofp_match *wire)
     normalise_upper_layers(match, wire);
     match->nw_src_mask = address_mask(match->wildcards >> OFPFW_NW_SRC_SHIFT);
     match->nw_dst_mask = address_mask(match->wildcards >> OFPFW_NW_DST_SHIFT);
+    cap_wildcard_bits(match, OFPFW_NW_SRC_SHIFT);
+    cap_wildcard_bits(match, OFPFW_NW_DST_SHIFT);
 }
 
 void match_to_wire(const struct match *match, struct ofp_match *wire)
