@@ -41,7 +41,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A number, an address or a bit. `kind` says how people write it: int, mac, ipv4 or bytes."""
+    """A number, an address or a bit. `kind` says how people write it: int, decimal, mac, ipv4 or bytes."""
 
     name: str
     bits: int

@@ -32,7 +32,7 @@ from soft.scenarios.values import FieldError, Symbolic, check_keys, field_value,
 from soft.solve import terms
 from soft.trace import Payload
 
-# A stranger's scenario is bounded. These are far above any real one: the largest of the catalogue has 37 variables.
+# A stranger's scenario is bounded. These are far above any real one: the largest of the catalogue has 36 variables.
 MOST_VARIABLES = 2000
 MOST_SYMBOLIC_BYTES = 256  # in one variable
 MOST_ACTIONS = 256
@@ -187,13 +187,13 @@ class Builder:
         try:
             if not isinstance(value, dict) or "in" not in value:
                 raise FieldError(f"size takes {{in = [...]}}, the numbers of bytes to send, at most {size}")
-            symbolic = field_value(Field("size", 16, default=size), value)
+            symbolic = field_value(Field("size", 16, "decimal", default=size), value)
             assert isinstance(symbolic, Symbolic)
             if not all(HEADER_SIZE <= choice <= size for choice in symbolic.choices or ()):
                 raise FieldError(f"every size must be {HEADER_SIZE} to {size}, what there is to send", ("in",))
         except FieldError as error:
             raise error.under("size") from None
-        return self.variable(f"{step}.size", Field("size", 16), symbolic)
+        return self.variable(f"{step}.size", Field("size", 16, "decimal"), symbolic)
 
     # ------------------------------------------------------------------------------------------ fields
 

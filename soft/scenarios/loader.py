@@ -25,7 +25,7 @@ MOST_TEXT = 256 << 10
 # tomllib takes time quadratic in the parts of a dotted key; a scenario's have three.
 MOST_DOTS = 64
 MOST_STEPS = 256
-MOST_PORTS = 48
+MOST_PORTS = 16  # what soft.launch gives an agent
 DEFAULT_PORTS = 4
 # A day: longer than the longest timeout of a rule, 65,535 s.
 LONGEST_WAIT = 86_400_000
@@ -35,7 +35,7 @@ FRAME_BYTES = (14, 1518)
 _SCENARIO_KEYS = ("name", "summary", "openflow", "ports", "handshake", "step")
 _STEP_KINDS = ("send", "probe", "wait")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_WAIT = Field("wait", 32, default=1000)
+_WAIT = Field("ms", 32, "decimal", default=1000)
 
 
 def names() -> list[str]:
@@ -268,7 +268,7 @@ def _wait(builder: Builder, name: str, table: Table) -> tuple[Step, object]:
         raise FieldError(error.sentence, path) from None
     if isinstance(duration, int):
         return Wait(name, duration), ["wait", duration]
-    variable = builder.variable(f"{name}.ms", Field("ms", 32), duration)
+    variable = builder.variable(f"{name}.{_WAIT.name}", _WAIT, duration)
     return Wait(name, terms.var(variable.name, 32)), ["wait", variable.name]
 
 

@@ -26,7 +26,7 @@ class Variable:
     default: int
     range: tuple[int, int] | None = None
     choices: tuple[int, ...] | None = None
-    kind: str = "int"  # how people write a value: int, mac, ipv4 or bytes
+    kind: str = "int"  # how people write a value: int, decimal, mac, ipv4 or bytes
     names: Names | None = None
 
     @property
@@ -71,7 +71,7 @@ class Variable:
             return ".".join(map(str, value.to_bytes(4, "big")))
         if self.kind == "bytes":
             return value.to_bytes(self.width // 8, "big").hex()
-        return str(value) if value < 0x1000 else hex(value)
+        return str(value) if value < 0x1000 or self.kind == "decimal" else hex(value)
 
     def parse(self, text: str) -> int:
         """A value from what a person wrote, such as the right side of `--set m0.buffer_id=7`."""

@@ -163,6 +163,7 @@ def _show(value: object) -> str:
 def _wanted(field: Field) -> str:
     kinds = {
         "int": "it takes a number",
+        "decimal": "it takes a number",
         "mac": "it takes an address such as 02:00:00:00:0a:01",
         "ipv4": "it takes an address such as 10.0.0.1",
         "bytes": "it takes bytes in hexadecimal",
