@@ -1,5 +1,5 @@
 /* The modified-NN builds are this switch with one injected deviation each: -DDEVIATION=NN.
- * DEVIATIONS.md says what each is and how it shows. */
+ * DEVIATIONS.md, beside this file, says what each is and how it shows. */
 #ifndef DEVIATION_H
 #define DEVIATION_H
 
