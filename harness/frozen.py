@@ -14,6 +14,15 @@ REGISTERS = (
 )  # fmt: skip
 """The general registers, in the order of the kernel's user_regs_struct."""
 
+KINDS = frozenset({
+    "control", "port", "listener", "socket", "netlink", "pipe", "eventfd", "timerfd", "signalfd", "epoll", "file",
+    "other",
+})  # fmt: skip
+"""What a descriptor can be."""
+
+FRAMINGS = frozenset({"datagram", "packet", "length-prefixed"})
+"""How a frame goes over a port: a UNIX datagram, an AF_PACKET or tap packet, or a stream with two bytes before each."""
+
 Detail = int | str | tuple[tuple[int, int, int], ...]
 
 
@@ -52,7 +61,7 @@ class Descriptor:
 
     number: int
     kind: str
-    """control, port, listener, socket, netlink, pipe, eventfd, timerfd, signalfd, epoll, file or other."""
+    """One of KINDS."""
     port: int | None
     """The data-plane port's number, if the kind is port."""
     flags: int
@@ -113,7 +122,7 @@ class Snapshot:
     brk: int = 0
     executable: str = ""
     port_framing: str = "datagram"
-    """How a frame goes over a port: datagram, packet (AF_PACKET) or length-prefixed (two bytes before each)."""
+    """One of FRAMINGS."""
     signals: Signals = field(default_factory=Signals)
     sent_before: bytes = b""
     """What the agent had sent to its controller when it was frozen, if there was no handshake: its hello."""

@@ -20,6 +20,7 @@ _CONT, _SINGLESTEP, _GETREGS, _SETREGS, _GETFPREGS, _DETACH = 7, 9, 12, 13, 14, 
 _SEIZE, _INTERRUPT, _GETSIGMASK, _SETSIGMASK = 0x4206, 0x4207, 0x420A, 0x420B
 _EVENT_STOP = 128
 _WALL = 0x40000000
+_BREAKPOINT = b"\xcc"
 _SYSCALL_INSTRUCTION = b"\x0f\x05"
 # Below the red zone of the System V ABI, which a thread may use without moving its stack pointer.
 _BELOW_RED_ZONE = 128
@@ -86,7 +87,7 @@ class Stopped:
 
     def _await_stop(self, tid: int) -> bool:
         """True when the thread stands at the interruption we asked for, False if it has ended."""
-        for status in self._stops(tid):
+        for status in self.stops(tid):
             if status >> 16 == _EVENT_STOP:
                 return True
             # A signal came first. It is delivered, and the interruption has to be asked for again.
@@ -94,7 +95,7 @@ class Stopped:
             _ptrace(_INTERRUPT, tid)
         return False
 
-    def _stops(self, tid: int) -> Iterator[int]:
+    def stops(self, tid: int) -> Iterator[int]:
         """The status of each stop of a thread, until it ends."""
         pause = 0.00005
         while True:
@@ -177,18 +178,18 @@ class Stopped:
         try:
             # The step's own SIGTRAP stays unblocked: the kernel would reset its handler to force it.
             self._set_blocked(tid, ~(1 << signal.SIGTRAP - 1) & (1 << 64) - 1)
-            self._set_registers(tid, wanted)
+            self.set_registers(tid, wanted)
             self._step(tid)
             return self.registers(tid)["rax"], self.read(scratch, answer) if answer else b""
         finally:
             if kept:
                 self.write(scratch, kept)
-            self._set_registers(tid, before)
+            self.set_registers(tid, before)
             self._set_blocked(tid, mask)
 
     def _step(self, tid: int) -> None:
         _ptrace(_SINGLESTEP, tid)
-        for status in self._stops(tid):
+        for status in self.stops(tid):
             if os.WSTOPSIG(status) == signal.SIGTRAP:
                 return
             _ptrace(_SINGLESTEP, tid)
@@ -198,7 +199,7 @@ class Stopped:
         buffer = ctypes.c_uint64(mask)
         _ptrace(_SETSIGMASK, tid, 8, ctypes.addressof(buffer))
 
-    def _set_registers(self, tid: int, registers: dict[str, int]) -> None:
+    def set_registers(self, tid: int, registers: dict[str, int]) -> None:
         buffer = (ctypes.c_uint64 * len(REGISTERS))(*(registers[name] for name in REGISTERS))
         _ptrace(_SETREGS, tid, 0, ctypes.addressof(buffer))
 
@@ -207,6 +208,26 @@ def interrupted_call(registers: dict[str, int]) -> int | None:
     """The number of the system call that a stopped thread was blocked in, or None if it runs code of its own."""
     number = registers["orig_rax"]
     return number if number < 1 << 63 and registers["rax"] in _INTERRUPTED else None
+
+
+def run_to(pid: int, address: int, patience: float = 10.0) -> None:
+    """Let a process of one thread, stopped and traced by us, run until it comes to an address, and stop it there."""
+    process = Stopped(pid, patience)
+    memory = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        kept = os.pread(memory, 1, address)
+        os.pwrite(memory, _BREAKPOINT, address)
+        _ptrace(_CONT, pid)
+        for status in process.stops(pid):
+            if os.WSTOPSIG(status) == signal.SIGTRAP:
+                break
+            _ptrace(_CONT, pid, 0, os.WSTOPSIG(status))
+        else:
+            raise SoftError("The agent ended before its main program began.")
+        os.pwrite(memory, kept, address)
+        process.set_registers(pid, process.registers(pid) | {"rip": address})
+    finally:
+        os.close(memory)
 
 
 def _ptrace(request: int, tid: int, address: int = 0, data: int = 0) -> None:

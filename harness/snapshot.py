@@ -11,51 +11,114 @@ import re
 import struct
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from harness.descriptors import descriptors_of
 from harness.frozen import PAGE, Descriptor, Region, SignalAction, Signals, Snapshot, Thread
 from harness.ptrace import SCRATCH, Stopped, interrupted_call
-from harness.waiting import POLL, RESTART, SLEEP, waits_for
+from harness.snapshot_file import MOST_BYTES, is_snapshot, load, save
+from harness.stubs import applied, before_main
+from harness.waiting import POLL, RESTART, SLEEP, Read, waits_for
 from soft.errors import SoftError
-from soft.launch.agent import Agent
+from soft.launch.agent import Agent, start
+from soft.launch.find import Target
+from soft.launch.process import snapshot_environment
 
-__all__ = ["Descriptor", "Region", "SignalAction", "Signals", "Snapshot", "Thread", "capture"]
+__all__ = [
+    "Descriptor", "Region", "SignalAction", "Signals", "Snapshot", "Thread",
+    "capture", "freeze", "is_snapshot", "load", "save",
+]  # fmt: skip
 
 # An agent that is quiet already waits; one that is not gets this long.
 _PATIENCE = 5.0
-# A process with more memory than this is no agent at rest, and its snapshot could not be explored.
-MOST_BYTES = 2 << 30
+# For this long only a thread that waits for the control channel itself is good enough.
+_STRICT = 0.3
 # The kernel lets a stack grow to the limit of the process; without a limit, this is more than recursion needs to show.
 _MOST_STACK = 64 << 20
 # The kernel's own pages, which /proc/PID/mem does not give.
 _UNREADABLE = frozenset({"[vvar]", "[vvar_vclock]", "[vsyscall]"})
 _MAPS_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \d+\s*(.*)")
 
+_EM_X86_64 = 62
 _FRAMING = {"veth": "packet", "tap": "packet", "ovs-dummy": "length-prefixed"}
 _SYS_BRK, _SYS_RT_SIGACTION, _SYS_GETITIMER = 12, 13, 36
 _ERRORS = (1 << 64) - 4096
 
 
+def freeze(target: Target, *, ports: int, handshake: bool = True, version: int = 1) -> Snapshot:
+    """Start an agent, shake hands with it, freeze it, and end it. Nothing of it is left but the snapshot.
+
+    Without `handshake` the agent is frozen as soon as the control channel is there and it waits for its controller's
+    first byte; what it has said by then is in `sent_before`.
+    """
+    check_binary(target.binary)
+    stubs = before_main(target.profile)
+    with start(
+        target.profile, target.binary, ports, environment=snapshot_environment(), before_main=stubs
+    ) as agent:
+        sent_before = b""
+        if handshake:
+            agent.handshake(version)
+        else:
+            sent_before = _first_words(agent)
+        snapshot = capture(agent)
+    return replace(
+        snapshot,
+        label=target.label,
+        handshake=handshake,
+        version=version,
+        sent_before=sent_before,
+        stubs=applied(stubs),
+    )
+
+
+def check_binary(path: Path) -> None:
+    """Only a program for x86-64 can be executed under the model."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(20)
+    except OSError as error:
+        raise SoftError(f"{path} cannot be read: {error.strerror}.") from None
+    if head[:4] != b"\x7fELF" or len(head) < 20:
+        raise SoftError(f"{path} is not an ELF file: only a compiled agent can be explored.")
+    machine = int.from_bytes(head[18:20], "little")
+    if head[4:6] != b"\x02\x01" or machine != _EM_X86_64:
+        raise SoftError(f"{path} is not a program for 64-bit x86 (its ELF machine number is {machine}).")
+
+
+def _first_words(agent: Agent) -> bytes:
+    agent.connect()
+    burst = agent.collect(_PATIENCE)
+    if burst.ended is not None or burst.closed:
+        what = f"ended ({burst.ended})" if burst.ended is not None else "closed the control channel"
+        raise SoftError(f"The agent {what} before its controller had said a word.{agent.last_words()}")
+    if not burst.quiet:
+        raise SoftError(f"The agent does not come to rest after it has connected.{agent.last_words()}")
+    return bytes(burst.control)
+
+
 def capture(agent: Agent) -> Snapshot:
     """The agent as it stands when it next waits for its controller. It must have a control channel."""
     pid, plans = agent.pid, [port.describe for port in agent.ports.values()]
-    deadline = time.monotonic() + _PATIENCE
+    begin, pause = time.monotonic(), 0.005
     while True:
-        _await_sleep(pid, deadline)
+        _await_sleep(pid, begin + _PATIENCE)
         with Stopped(pid) as stopped:
+            waited = time.monotonic() - begin
             descriptors = descriptors_of(pid, agent.control, plans)
             threads = tuple(_thread(stopped, tid) for tid in sorted(stopped.tids))
-            main = control_thread(threads, descriptors, stopped)
+            main = control_thread(threads, descriptors, stopped.read, strict=waited < _STRICT)
             if main is not None:
                 threads = tuple(_named_again(thread) if thread is main else thread for thread in threads)
                 return _read(stopped, agent, main.tid, threads, descriptors)
-        if time.monotonic() > deadline:
+        if waited > _PATIENCE:
             raise SoftError(
                 f"None of the agent's {len(threads)} threads came to wait for the controller within {_PATIENCE:.0f} s."
                 f"{agent.last_words()}"
             )
-        time.sleep(0.005)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.1)
 
 
 def _await_sleep(pid: int, deadline: float) -> None:
@@ -75,29 +138,31 @@ def _await_sleep(pid: int, deadline: float) -> None:
 def _thread(stopped: Stopped, tid: int) -> Thread:
     registers, floating = stopped.registers(tid), stopped.floating_point(tid)
     name = _text(f"/proc/{stopped.pid}/task/{tid}/comm").rstrip("\n")
-    return Thread(
-        tid, registers, floating.xmm, floating.mxcsr, floating.fcw, interrupted_call(registers), name
-    )
+    return Thread(tid, registers, floating.xmm, floating.mxcsr, floating.fcw, interrupted_call(registers), name)
 
 
 def control_thread(
-    threads: tuple[Thread, ...], descriptors: Mapping[int, Descriptor], stopped: Stopped
+    threads: tuple[Thread, ...], descriptors: Mapping[int, Descriptor], read: Read, *, strict: bool
 ) -> Thread | None:
-    """The thread that waits for the control channel, or None if none does at the moment."""
-    control = {number for number, each in descriptors.items() if each.kind == "control"}
-    for thread in threads:
-        if control & waits_for(thread.in_syscall, thread.registers, stopped.read, descriptors):
-            return thread
-    # An agent of one thread that sleeps and then looks at its sockets is the thread to run all the same.
-    return threads[0] if len(threads) == 1 and threads[0].in_syscall in SLEEP else None
+    """The thread that waits for the control channel, or None if none does at the moment.
+
+    If not `strict`, a thread that waits for ports is taken for it, or the only one there is, if it sleeps: some agents
+    look at the control channel only now and then (Open vSwitch does, until it has the controller's hello).
+    """
+    waits = {thread.tid: waits_for(thread.in_syscall, thread.registers, read, descriptors) for thread in threads}
+    for kind in ("control",) if strict else ("control", "port"):
+        wanted = {number for number, each in descriptors.items() if each.kind == kind}
+        if found := [thread for thread in threads if wanted & waits[thread.tid]]:
+            return found[0]
+    only = threads[0] if len(threads) == 1 and not strict else None
+    return only if only is not None and (only.in_syscall in SLEEP or waits[only.tid]) else None
 
 
 def _named_again(thread: Thread) -> Thread:
     """A poll that had been interrupted before goes on as restart_syscall: by its arguments it is still a poll."""
     if thread.in_syscall != RESTART:
         return thread
-    registers = {**thread.registers, "orig_rax": POLL}
-    return Thread(thread.tid, registers, thread.xmm, thread.mxcsr, thread.fcw, POLL, thread.name)
+    return replace(thread, registers={**thread.registers, "orig_rax": POLL}, in_syscall=POLL)
 
 
 def _read(
