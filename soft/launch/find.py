@@ -41,13 +41,18 @@ def profiles(near: Path | None = None) -> Iterator[Path]:
         yield from sorted(directory.glob("*.toml"))
 
 
+def profile_for(agent: str) -> Profile:
+    """The launch profile of an agent, given as `find` takes it; its binary need not be there."""
+    path = Path(agent)
+    return _by_name(path.name, path.parent if _is_path(agent) else None)
+
+
 def find(agent: str, profile: str | None = None) -> Target:
     """The agent that a user named: `agents/build/reference`, `reference`, or any binary with `--profile`."""
     path = Path(agent)
-    is_path = os.sep in agent or path.is_file()
-    if is_path and not path.exists():
-        raise SoftError(f"There is no agent binary {agent}; build ours with `make agents`.")
-    if is_path:
+    if _is_path(agent):
+        if not path.exists():
+            raise SoftError(f"There is no agent binary {agent}; build ours with `make agents`.")
         binary = _checked(path)
         chosen = _given(profile, binary.parent) if profile else _by_name(binary.name, binary.parent)
         return Target(binary.name, binary, chosen)
@@ -69,6 +74,10 @@ def names_to_list(profile: Profile) -> list[str]:
         )
         listed += built or [pattern]
     return listed
+
+
+def _is_path(agent: str) -> bool:
+    return os.sep in agent or Path(agent).is_file()
 
 
 def _given(profile: str, near: Path | None) -> Profile:

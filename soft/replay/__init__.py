@@ -1,0 +1,1 @@
+"""Concrete inputs to live agents."""
