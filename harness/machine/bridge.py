@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
+from harness.machine.ends import Unsupported
 from soft.solve import terms as t
 from soft.solve.terms import Term
 
@@ -133,8 +135,6 @@ def from_claripy(ast: Any, memo: dict[Any, Term] | None = None) -> Term:
 
 
 def _node_from_claripy(node: Any, args: list[Term]) -> Term:
-    from harness.machine.operations import Unsupported
-
     op = node.op
     if op == "BVV":
         return t.const(node.args[0], node.length)
@@ -152,10 +152,10 @@ def _node_from_claripy(node: Any, args: list[Term]) -> Term:
         width = args[0].width
         return t.concat(*[t.extract(i + 7, i, args[0]) for i in range(0, width, 8)])
     if op in ("RotateLeft", "RotateRight"):
-        amount, width = args[1], t.const(args[0].width, args[0].width)
+        bits = t.const(args[0].width, args[0].width)
         forward, back = (t.shl, t.lshr) if op == "RotateLeft" else (t.lshr, t.shl)
-        amount = t.urem(amount, width)
-        return t.or_(forward(args[0], amount), back(args[0], t.sub(width, amount)))
+        amount = t.urem(args[1], bits)
+        return t.or_(forward(args[0], amount), back(args[0], t.sub(bits, amount)))
     if op in _VARIADIC:
         result = args[0]
         for arg in args[1:]:
@@ -167,9 +167,9 @@ def _node_from_claripy(node: Any, args: list[Term]) -> Term:
 
 
 def operation(op: str, widths: tuple[int, ...]) -> tuple[Callable[..., int], Callable[..., Term]]:
-    """A VEX operation from angr's tables."""
-    from harness.machine.operations import Unsupported
-
+    """A VEX operation from angr's tables; not floating point, where those only come near."""
+    if re.search(r"F\d|F0?x|Est", op):
+        raise Unsupported(f"the operation {op}")
     try:
         from angr.engines.vex.claripy import irop
 

@@ -12,19 +12,26 @@ from collections.abc import Callable
 from typing import Any
 
 import archinfo
-import pyvex
+from pyvex.errors import LiftingException
+from pyvex.lifting.libvex import LibVEXLifter
+from pyvex.native import ffi
 
 from harness.machine import flags, operations, values
-from harness.machine.operations import WIDTHS, Unsupported, operation
+from harness.machine.ends import Unsupported
+from harness.machine.operations import WIDTHS, operation
 
 ARCH = archinfo.ArchAMD64()
 REGISTERS: dict[str, int] = {name: offset // 8 for name, (offset, size) in ARCH.registers.items()}
 REGISTER_SLOTS = max(offset + size for offset, size in ARCH.registers.values()) // 8 + 2
 _RIP = ARCH.registers["rip"][0]
-# VEX lifts at most this many bytes into one block; a page boundary in between is fine.
+# VEX lifts at most this many bytes into one block; a page boundary in between is fine. It wants to see some more, or it
+# would take zeros for the rest of an instruction that begins before the limit.
 MOST_BYTES = 400
+MOST_CODE = MOST_BYTES + 16
+MOST_INSTRUCTIONS = 99
 
-_PLAIN = ("Ijk_Boring", "Ijk_Call", "Ijk_Ret")
+# Jump kinds that are jumps. Flushing a data cache and yielding to another thread do nothing to be seen.
+_PLAIN = ("Ijk_Boring", "Ijk_Call", "Ijk_Ret", "Ijk_Yield", "Ijk_FlushDCache")
 _CALLS = {
     "amd64g_calculate_condition": "calculate_condition",
     "amd64g_calculate_rflags_c": "calculate_carry",
@@ -45,15 +52,30 @@ BOUND = (
     "store4",
     "store8",
     "decide",
-    "divisor",
+    "division",
     "dirty",
     "compare_and_swap",
 )
 
 
 def lift(code: bytes, address: int) -> Any:
-    """The VEX block at `address`."""
-    return pyvex.lift(code, address, ARCH, max_bytes=len(code), opt_level=1)
+    """The VEX block at `address`, or None if there is no instruction that VEX knows.
+
+    libVEX alone: what pyvex puts in where that knows an instruction not, as for swapgs, does nothing or less.
+    """
+    try:
+        return LibVEXLifter(ARCH, address).lift(
+            ffi.from_buffer(code + bytes(8)),
+            bytes_offset=0,
+            max_bytes=min(len(code), MOST_BYTES),
+            max_inst=MOST_INSTRUCTIONS,
+            opt_level=1,
+            traceflags=0,
+            allow_arch_optimizations=True,
+            strict_block_end=True,
+        )
+    except LiftingException:
+        return None
 
 
 class Compiler:
@@ -78,6 +100,8 @@ class Compiler:
     def compile(self, code: bytes, address: int) -> Block:
         """The function for the block at `address`."""
         block = lift(code, address)
+        if block is None:
+            return lambda: (address, "Ijk_NoDecode")
         lines = _Writer(block.tyenv, self._namespace).block(block)
         header = "def block(" + ", ".join(f"{name}={name}" for name in BOUND) + "):\n "
         namespace = self._namespace
@@ -166,7 +190,11 @@ class _Writer:
     def _dirty(self, statement: Any) -> None:
         arguments = [self._atom(a) for a in statement.args if a.tag not in ("Iex_GSPTR", "Iex_VECRET")]
         call = f"dirty({statement.cee.name!r}, [{', '.join(arguments)}])"
+        guard = self._atom(statement.guard)
         has_result = 0 <= statement.tmp < 0xFFFFFFFF
+        if guard != "0x1":
+            # VEX leaves the result undefined where the call is not made.
+            self._lines.append(f"if not ({guard}): raise Unsupported('a call of {statement.cee.name} on a condition')")
         self._lines.append(f"t{statement.tmp} = {call}" if has_result else call)
 
     # ---------------------------------------------------------------------------------------------- expressions
@@ -180,7 +208,7 @@ class _Writer:
             return f"t{expression.tmp}"
         if expression.tag == "Iex_Const":
             return hex(_constant(expression.con))
-        return f"({self._expression(expression)})"
+        raise AssertionError(f"an operand that is {expression.tag}")
 
     @staticmethod
     def _guarded(fast: str, slow: str, operands: list[str]) -> str:
@@ -235,8 +263,8 @@ class _Writer:
             return f"dirty({str(problem)!r}, [])"
         name = f"{e.op}_"
         self._namespace[name] = meaning
-        if "Div" in e.op and e.op.startswith("Iop_Div") and "F" not in e.op:
-            self._lines.append(f"divisor({arguments[1]})")
+        if e.op.startswith("Iop_DivMod"):
+            self._lines.append(f"division({e.op!r}, {', '.join(arguments)})")
         slow = f"apply({name}, {', '.join(arguments)})"
         return self._guarded(meaning.expression.format(*arguments), slow, [a for a in arguments if a[0] == "t"])
 

@@ -1,14 +1,17 @@
 """AMD64 condition codes, which VEX keeps lazily as (cc_op, cc_dep1, cc_dep2, cc_ndep).
 
-Integers are computed outright. For terms the common producers (sub, logic, add, inc, dec, shifts) have small forms of
-their own; the generic ones would make every comparison a puzzle for the solver.
+Integers are computed outright, and the common cases as one Python expression that a block has in its text. For terms,
+comparisons (sub) and tests (logic) have small forms of their own: spelled out as flags, every comparison would be a
+puzzle for the solver.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from harness.machine.operations import Unsupported
+from harness.machine.ends import Unsupported
 from harness.machine.values import Value, concrete, make, term_of
 from soft.solve import terms as t
 from soft.solve.terms import Term, signed
@@ -92,79 +95,138 @@ def _condition(cond: int, cc_op: int, dep1: int, dep2: int, ndep: int) -> int:
     return value ^ (cond & 1)
 
 
-def _symbolic(kind: str, cc_op: int, dep1: Term, dep2: Term, ndep: Term) -> Term | None:
-    """One condition as a Boolean term, or None where the generic way has to be taken."""
+# Truth of a condition over the operands {a}, {b} and the old flags {n}: sub and logic make up nearly all of real code.
+_TEMPLATES: dict[tuple[str, str], str] = {
+    ("sub", "z"): "{a} == {b}",
+    ("sub", "b"): "{a} < {b}",
+    ("sub", "be"): "{a} <= {b}",
+    ("sub", "s"): "({a} - {b}) & {top}",
+    # With the sign bit flipped, signed order is unsigned order.
+    ("sub", "l"): "({a} ^ {top}) < ({b} ^ {top})",
+    ("sub", "le"): "({a} ^ {top}) <= ({b} ^ {top})",
+    ("logic", "o"): "0",
+    ("logic", "b"): "0",
+    ("logic", "z"): "{a} == 0",
+    ("logic", "be"): "{a} == 0",
+    ("logic", "s"): "{a} & {top}",
+    ("logic", "l"): "{a} & {top}",
+    ("logic", "le"): "not 0 < {a} < {top}",
+    ("add", "z"): "({a} + {b}) & {mask} == 0",
+    ("add", "b"): "{a} + {b} > {mask}",
+    ("add", "s"): "({a} + {b}) & {top}",
+    **{(group, "z"): "{a} == 0" for group in ("inc", "dec", "shl", "shr")},
+    **{(group, "s"): "{a} & {top}" for group in ("inc", "dec", "shl", "shr")},
+    **{(group, "b"): "{n} & 1" for group in ("inc", "dec")},
+    ("shl", "b"): "{b} & {top}",
+    ("shr", "b"): "{b} & 1",
+}
+
+
+def expression(cond: int, cc_op: int, dep1: str, dep2: str, ndep: str) -> str | None:
+    """Python text that is true exactly if the condition holds, over the texts of integers; None if there is none."""
+    index = (cc_op - 1) >> 2
+    if not 0 <= index < len(_GROUPS):
+        return None
+    template = _TEMPLATES.get((_GROUPS[index], _CONDITIONS[cond >> 1]))
+    if template is None:
+        return None
+    width = 8 << (cc_op - 1 & 3)
+    mask = hex((1 << width) - 1)
+    a, b = (dep1, dep2) if width == 64 else (f"({dep1} & {mask})", f"({dep2} & {mask})")
+    text = template.format(a=a, b=b, n=ndep, top=hex(1 << width - 1), mask=mask)
+    return f"not ({text})" if cond & 1 else text
+
+
+@cache
+def _evaluator(cond: int, cc_op: int) -> Callable[[int, int, int], int]:
+    text = expression(cond, cc_op, "a", "b", "n")
+    if text is None:
+        return lambda a, b, n: _condition(cond, cc_op, a, b, n)
+    function: Callable[[int, int, int], int] = eval(f"lambda a, b, n: 1 if {text} else 0")  # our own text
+    return function
+
+
+def _is_set(term: Term, bit: int) -> Term:
+    return t.eq(t.extract(bit, bit, term), t.const(1, 1))
+
+
+def _flag_terms(cc_op: int, dep1: Term, dep2: Term, ndep: Term) -> dict[str, Term]:
+    """Each flag as a Boolean term."""
     group, width = _group(cc_op)
     if group == "copy":
-        bits = {k: t.eq(t.extract(i, i, dep1), t.const(1, 1)) for k, i in _BITS.items()}
-        less = t.negate(t.eq(bits["s"], bits["o"]))
-        table = {"o": bits["o"], "b": bits["c"], "z": bits["z"], "be": t.disj(bits["c"], bits["z"])}
-        table |= {"s": bits["s"], "p": bits["p"], "l": less, "le": t.disj(less, bits["z"])}
-        return table[kind]
+        return {flag: _is_set(dep1, bit) for flag, bit in _BITS.items()}
     top = width - 1
     a, b, zero = t.extract(top, 0, dep1), t.extract(top, 0, dep2), t.const(0, width)
-
-    def is_negative(x: Term) -> Term:
-        return t.slt(x, zero)
-
-    if group == "sub":
-        if kind == "o":
-            r = t.sub(a, b)
-            return is_negative(t.and_(t.xor(a, b), t.xor(a, r)))
-        return {
-            "b": lambda: t.ult(a, b),
-            "z": lambda: t.eq(a, b),
-            "be": lambda: t.ule(a, b),
-            "s": lambda: is_negative(t.sub(a, b)),
-            "l": lambda: t.slt(a, b),
-            "le": lambda: t.sle(a, b),
-        }.get(kind, lambda: _parity(t.sub(a, b)))()
-    if group == "logic":
-        table_logic: dict[str, Any] = {"o": t.FALSE, "b": t.FALSE, "z": t.eq(a, zero), "be": t.eq(a, zero)}
-        table_logic |= {"s": is_negative(a), "l": is_negative(a), "le": t.sle(a, zero), "p": _parity(a)}
-        return table_logic[kind]  # type: ignore[no-any-return]
-    if group == "add":
-        r = t.add(a, b)
-        carry, is_zero, sign = t.ult(r, a), t.eq(r, zero), is_negative(r)
-        overflow = is_negative(t.and_(t.not_(t.xor(a, b)), t.xor(a, r)))
+    carry = overflow = adjust = t.FALSE
+    result = a
+    if group in ("add", "sub", "adc", "sbb"):
+        old, had = zero, t.FALSE
+        if group in ("adc", "sbb"):
+            old, had = t.zero_extend(top, t.extract(0, 0, ndep)), _is_set(ndep, 0)
+            b = t.xor(b, old)
+        if group in ("add", "adc"):
+            result = t.add(t.add(a, b), old)
+            carry, differ = t.ite(had, t.ule(result, a), t.ult(result, a)), t.not_(t.xor(a, b))
+        else:
+            result = t.sub(t.sub(a, b), old)
+            carry, differ = t.ite(had, t.ule(a, b), t.ult(a, b)), t.xor(a, b)
+        overflow = _is_set(t.and_(differ, t.xor(a, result)), top)
+        adjust = _is_set(t.xor(t.xor(a, b), result), 4)
     elif group in ("inc", "dec"):
         edge = 1 << top if group == "inc" else (1 << top) - 1
-        carry = t.eq(t.extract(0, 0, ndep), t.const(1, 1))
-        r, is_zero, sign, overflow = a, t.eq(a, zero), is_negative(a), t.eq(a, t.const(edge, width))
+        carry, overflow = _is_set(ndep, 0), t.eq(a, t.const(edge, width))
+        adjust = _is_set(t.xor(a, t.add(a, t.const(-1 if group == "inc" else 1, width))), 4)
     elif group in ("shl", "shr"):
-        bit = top if group == "shl" else 0
-        carry = t.eq(t.extract(bit, bit, b), t.const(1, 1))
-        r, is_zero, sign, overflow = a, t.eq(a, zero), is_negative(a), is_negative(t.xor(a, b))
+        carry, overflow = _is_set(b, top if group == "shl" else 0), _is_set(t.xor(a, b), top)
     elif group in ("umul", "smul"):
         extend = t.zero_extend if group == "umul" else t.sign_extend
         full = t.mul(extend(width, a), extend(width, b))
-        r = t.extract(top, 0, full)
-        carry = overflow = t.ne(extend(width, r), full)
-        is_zero, sign = t.eq(r, zero), is_negative(r)
-    elif group in ("adc", "sbb"):
-        old = t.zero_extend(top, t.extract(0, 0, ndep))
-        b = t.xor(b, old)
-        had = t.eq(t.extract(0, 0, ndep), t.const(1, 1))
-        if group == "adc":
-            r = t.add(t.add(a, b), old)
-            carry, same = t.ite(had, t.ule(r, a), t.ult(r, a)), t.not_(t.xor(a, b))
-        else:
-            r = t.sub(t.sub(a, b), old)
-            carry, same = t.ite(had, t.ule(a, b), t.ult(a, b)), t.xor(a, b)
-        overflow, is_zero, sign = is_negative(t.and_(same, t.xor(a, r))), t.eq(r, zero), is_negative(r)
-    else:
-        return None
-    less = t.negate(t.eq(sign, overflow))
+        result = t.extract(top, 0, full)
+        carry = overflow = t.ne(extend(width, result), full)
+    elif group in ("rol", "ror"):
+        # Only carry and overflow change; the rest stands in ndep.
+        first, second = (0, top) if group == "rol" else (top, top - 1)
+        kept = {flag: _is_set(ndep, _BITS[flag]) for flag in "pazs"}
+        return {**kept, "c": _is_set(a, first), "o": t.negate(t.eq(_is_set(a, first), _is_set(a, second)))}
     return {
-        "o": lambda: overflow,
-        "b": lambda: carry,
-        "z": lambda: is_zero,
-        "be": lambda: t.disj(carry, is_zero),
-        "s": lambda: sign,
-        "p": lambda: _parity(r),
-        "l": lambda: less,
-        "le": lambda: t.disj(less, is_zero),
-    }[kind]()
+        "c": carry,
+        "p": _parity(result),
+        "a": adjust,
+        "z": t.eq(result, zero),
+        "s": _is_set(result, top),
+        "o": overflow,
+    }
+
+
+def _symbolic(kind: str, cc_op: int, dep1: Term, dep2: Term, ndep: Term) -> Term:
+    """One condition as a Boolean term."""
+    group, width = _group(cc_op)
+    if group in ("sub", "logic"):
+        a, b = (t.extract(width - 1, 0, dep) for dep in (dep1, dep2))
+        if group == "logic":
+            b = t.const(0, width)
+        if kind == "b":
+            return t.ult(a, b)
+        if kind == "be":
+            return t.ule(a, b)
+        if kind == "z":
+            return t.eq(a, b)
+        if kind == "l":
+            return t.slt(a, b)
+        if kind == "le":
+            return t.sle(a, b)
+    flags = _flag_terms(cc_op, dep1, dep2, ndep)
+    less = t.negate(t.eq(flags["s"], flags["o"]))
+    return {
+        "o": flags["o"],
+        "b": flags["c"],
+        "z": flags["z"],
+        "be": t.disj(flags["c"], flags["z"]),
+        "s": flags["s"],
+        "p": flags["p"],
+        "l": less,
+        "le": t.disj(less, flags["z"]),
+    }[kind]
 
 
 def _parity(result: Term) -> Term:
@@ -177,29 +239,36 @@ def _parity(result: Term) -> Term:
 _memo: dict[tuple[Any, ...], Term] = {}
 
 
-def calculate_condition(cond: Value, cc_op: Value, dep1: Value, dep2: Value, ndep: Value) -> Value:
+def calculate_condition(cond: Any, cc_op: Any, dep1: Any, dep2: Any, ndep: Any) -> Value:
     """VEX's amd64g_calculate_condition."""
     if dep1.__class__ is int and dep2.__class__ is int and ndep.__class__ is int and cc_op.__class__ is int:
-        assert isinstance(cond, int)
-        return _condition(cond, cc_op, dep1, dep2, ndep)  # type: ignore[arg-type]
-    number, operation = _number(cond), _number(cc_op)
+        return _evaluator(cond, cc_op)(dep1, dep2, ndep)
     terms = term_of(dep1, 64), term_of(dep2, 64), term_of(ndep, 64)
-    key = (number, operation, *terms)
+    key = (cond, cc_op if cc_op.__class__ is int else cc_op.term, *terms)
     term = _memo.get(key)
     if term is None:
-        condition = _symbolic(_CONDITIONS[number >> 1], operation, *terms)
-        if condition is None:
-            raise Unsupported(f"symbolic condition codes of operation {operation}")
-        if number & 1:
+        kind = _CONDITIONS[cond >> 1]
+        condition = _over_operations(cc_op, lambda number: _symbolic(kind, number, *terms))
+        if cond & 1:
             condition = t.negate(condition)
         term = _memo[key] = t.ite(condition, t.const(1, 64), t.const(0, 64))
-    return make(term, _condition(number, operation, concrete(dep1), concrete(dep2), concrete(ndep)))
+    return make(term, _evaluator(cond, concrete(cc_op))(concrete(dep1), concrete(dep2), concrete(ndep)))
 
 
-def _number(value: Value) -> int:
-    if isinstance(value, int):
-        return value
-    raise Unsupported("an operation whose condition codes depend on the input")
+def _over_operations(cc_op: Value, one: Callable[[int], Term]) -> Term:
+    """`one` of the operation that set the flags. It may depend on the input itself: a shift by nothing sets none."""
+    if isinstance(cc_op, int):
+        return one(cc_op)
+    return _over_leaves(cc_op.term, one)
+
+
+def _over_leaves(operation: Term, one: Callable[[int], Term]) -> Term:
+    if operation.op == "const":
+        return one(int(operation.args[0]))
+    if operation.op == "ite":
+        condition, yes, no = operation.args
+        return t.ite(condition, _over_leaves(yes, one), _over_leaves(no, one))
+    raise Unsupported("condition codes of an operation that depends on the input")
 
 
 def calculate_carry(cc_op: Value, dep1: Value, dep2: Value, ndep: Value) -> Value:
@@ -209,20 +278,24 @@ def calculate_carry(cc_op: Value, dep1: Value, dep2: Value, ndep: Value) -> Valu
 
 def calculate_all(cc_op: Value, dep1: Value, dep2: Value, ndep: Value) -> Value:
     """VEX's amd64g_calculate_rflags_all."""
+    value = _all_flags(concrete(cc_op), concrete(dep1), concrete(dep2), concrete(ndep))
     if isinstance(dep1, int) and isinstance(dep2, int) and isinstance(ndep, int) and isinstance(cc_op, int):
-        c, p, a, z, s, o = _flags(cc_op, dep1, dep2, ndep)
-        return c | p << 2 | a << 4 | z << 6 | s << 7 | o << 11
-    operation = _number(cc_op)
+        return value
     terms = term_of(dep1, 64), term_of(dep2, 64), term_of(ndep, 64)
-    flags = {}
-    for flag, kind in (("c", "b"), ("p", "p"), ("z", "z"), ("s", "s"), ("o", "o")):
-        condition = _symbolic(kind, operation, *terms)
-        if condition is None:
-            raise Unsupported(f"symbolic condition codes of operation {operation}")
-        flags[flag] = t.ite(condition, t.const(1, 64), t.const(0, 64))
-    total = t.const(0, 64)
-    for flag, term in flags.items():
-        total = t.or_(total, t.shl(term, t.const(_BITS[flag], 64)))
-    # The adjust flag serves decimal arithmetic only; no compiler emits a read of it.
-    value = _flags(operation, concrete(dep1), concrete(dep2), concrete(ndep))
-    return make(total, value[0] | value[1] << 2 | value[3] << 6 | value[4] << 7 | value[5] << 11)
+    key = ("all", cc_op if isinstance(cc_op, int) else cc_op.term, *terms)
+    term = _memo.get(key)
+    if term is None:
+        term = _memo[key] = _over_operations(cc_op, lambda number: _gather(_flag_terms(number, *terms)))
+    return make(term, value)
+
+
+def _all_flags(cc_op: int, dep1: int, dep2: int, ndep: int) -> int:
+    c, p, a, z, s, o = _flags(cc_op, dep1, dep2, ndep)
+    return c | p << 2 | a << 4 | z << 6 | s << 7 | o << 11
+
+
+def _gather(flags: dict[str, Term]) -> Term:
+    one, none = t.const(1, 1), t.const(0, 1)
+    names = {bit: flag for flag, bit in _BITS.items()}
+    bits = [t.ite(flags[names[bit]], one, none) if bit in names else none for bit in range(12)]
+    return t.zero_extend(52, t.concat(*reversed(bits)))

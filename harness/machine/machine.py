@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
-from harness.machine.compiler import MOST_BYTES, REGISTER_SLOTS, REGISTERS, Block, Compiler
-from harness.machine.memory import PAGE, Fault, Memory, PageSource
-from harness.machine.operations import Unsupported
-from harness.machine.values import Sym, Value, concrete
+from harness.machine.compiler import MOST_CODE, REGISTER_SLOTS, REGISTERS, Block, Compiler
+from harness.machine.ends import BlockLimit, Fault, Trap, Unsupported
+from harness.machine.memory import PAGE, Memory, PageSource
+from harness.machine.operations import division_overflows, operation
+from harness.machine.values import Sym, Value, concrete, term_of
 from soft.solve import terms as t
 from soft.solve.terms import Term
 
 RAX, RSP = REGISTERS["rax"], REGISTERS["rsp"]
-_MASK64 = (1 << 64) - 1
+# Jump kinds that are signals. Alignment faults and privileged instructions are SIGSEGV on this processor.
+_SIGNALS = {
+    "Ijk_SigFPE": "SIGFPE",
+    "Ijk_SigFPE_IntDiv": "SIGFPE",
+    "Ijk_SigFPE_IntOvf": "SIGFPE",
+    "Ijk_SigSEGV": "SIGSEGV",
+    "Ijk_Privileged": "SIGSEGV",
+    "Ijk_SigBUS": "SIGBUS",
+    "Ijk_SigTRAP": "SIGTRAP",
+    "Ijk_SigILL": "SIGILL",
+}
+_UD2 = b"\x0f\x0b"
+# The longest instruction of this processor.
+_MOST_INSTRUCTION = 15
 
 
 class Decisions(Protocol):
@@ -26,18 +40,6 @@ class Decisions(Protocol):
     def read(self, address: Sym, size: int) -> Value: ...
 
 
-class Trap(Exception):
-    """The processor stopped the agent: the signal's name."""
-
-    def __init__(self, signal: str) -> None:
-        super().__init__(signal)
-        self.signal = signal
-
-
-class BlockLimit(Exception):
-    """The run executed more blocks than a run may: an endless loop, as far as we can tell."""
-
-
 class Machine:
     """`run` executes until something other than a jump happens, and leaves it to `special` to say where to go on."""
 
@@ -45,8 +47,10 @@ class Machine:
         self.registers: list[Value] = [0] * REGISTER_SLOTS
         self.memory = Memory(source)
         self.memory.on_symbolic_address = self._symbolic_address
+        self.memory.on_code_change = self._forget
         self.blocks: dict[int, Block] = {}
-        self.sizes: dict[int, int] = {}
+        self._hooks: dict[int, Block] = {}
+        self._covered: set[int] = set()
         self.executed = 0
         self.decisions: Decisions | None = None
         self.clock: Callable[[], int] = lambda: 0
@@ -57,7 +61,7 @@ class Machine:
                 **{name: getattr(m, name) for name in ("load", "load1", "load2", "load4", "load8")},
                 **{name: getattr(m, name) for name in ("store", "store1", "store2", "store4", "store8")},
                 "decide": self._decide,
-                "divisor": self._divisor,
+                "division": self._division,
                 "dirty": self._dirty,
                 "compare_and_swap": self._compare_and_swap,
             }
@@ -80,10 +84,10 @@ class Machine:
             self.registers[RSP] = stack + 8
             return back
 
-        self.blocks[address] = call
+        self._hooks[address] = self.blocks[address] = call
 
     def run(self, address: Value, special: Callable[[int, str], int], most_blocks: int) -> None:
-        """Execute from `address` on; `special` gets (address, jump kind) and gives the next address.
+        """Execute from `address` on; `special` gets (address, jump kind) of a system call and gives the next address.
 
         It ends by an exception: of `special`, a Fault, a Trap, Unsupported or BlockLimit.
         """
@@ -99,6 +103,8 @@ class Machine:
                         target, kind = ip
                         if target.__class__ is not int:
                             target = self.pin(target)
+                        if not kind.startswith("Ijk_Sys"):
+                            self._stop(target, kind)
                         ip = special(target, kind)
                         continue
                     if ip.__class__ is not int:
@@ -111,6 +117,10 @@ class Machine:
         finally:
             self.executed += count
 
+    def step(self, address: int) -> Any:
+        """Execute one block, and give what it gives: the next address, with the jump kind if it is not just a jump."""
+        return self._compile(address)()
+
     def pin(self, value: Value) -> int:
         """The concrete value, with the condition that it is this one."""
         if isinstance(value, int):
@@ -118,18 +128,50 @@ class Machine:
         assert self.decisions is not None
         return self.decisions.pin(value)
 
+    def covered(self) -> set[int]:
+        """The addresses of all blocks that were executed, in any run so far."""
+        return self._covered
+
     def _compile(self, address: int) -> Block:
-        permissions = self.memory.permissions(address >> 12)
-        if permissions is None or "x" not in permissions:
-            raise Fault(address, "execution")
-        code = self.memory.read(address, min(MOST_BYTES, PAGE - address % PAGE))
-        if len(code) < MOST_BYTES and self.memory.permissions((address >> 12) + 1) is not None:
-            code += self.memory.read(address + len(code), MOST_BYTES - len(code))
-        if code.startswith(b"\x0f\x0b"):
-            raise Trap("SIGILL")
+        code = self._code(address)
         block = self._compiler.compile(code, address)
         self.blocks[address] = block
+        self._covered.add(address)
         return block
+
+    def _code(self, address: int) -> bytes:
+        """The bytes of one block; compiled, they serve all runs, so that they must be the snapshot's own."""
+        code = b""
+        for page in (address >> 12, (address >> 12) + 1):
+            permissions = self.memory.permissions(page)
+            if permissions is None or "x" not in permissions:
+                break
+            if "w" in permissions or not self.memory.is_original(page):
+                raise Unsupported("code that is writable or was made at run time")
+            start = max(address, page * PAGE)
+            code += self.memory.read(start, min(page * PAGE + PAGE, address + MOST_CODE) - start)
+            if len(code) >= MOST_CODE:
+                break
+        if not code:
+            raise Fault(address, "execution")
+        return code
+
+    def _forget(self) -> None:
+        """Code was unmapped or replaced: compile anew what is executed from now on."""
+        self.blocks.clear()
+        self.blocks.update(self._hooks)
+
+    def _stop(self, address: int, kind: str) -> NoReturn:
+        """What a block ended with, other than a jump or a system call."""
+        signal = _SIGNALS.get(kind)
+        if signal is not None:
+            raise Trap(signal)
+        if kind == "Ijk_NoDecode":
+            code = self._code(address)[:_MOST_INSTRUCTION]
+            if code.startswith(_UD2):
+                raise Trap("SIGILL")
+            raise Unsupported(f"the instruction {_mnemonic(code)}")
+        raise Unsupported(f"a jump of the kind {kind}")
 
     # ---------------------------------------------------------------------------------------------- for the blocks
 
@@ -141,10 +183,22 @@ class Machine:
         self.decisions.branch(condition, bool(guard.value))
         return guard.value
 
-    def _divisor(self, value: Value) -> None:
-        if isinstance(value, Sym):
-            assert self.decisions is not None
-            self.decisions.branch(t.eq(value.term, t.const(0, value.term.width)), value.value == 0)
+    def _division(self, op: str, dividend: Value, divisor: Value) -> None:
+        """Before a division that involves inputs: does its quotient fit? If not, computing it raises the trap."""
+        if isinstance(dividend, int) and isinstance(divisor, int):
+            return
+        meaning = operation(op)
+        wide, half = meaning.argument_widths
+        overflows = division_overflows(term_of(dividend, wide), term_of(divisor, half), "S" in op)
+        if overflows is t.FALSE:
+            return
+        assert self.decisions is not None
+        try:
+            meaning.concrete(concrete(dividend), concrete(divisor))
+        except Trap:
+            self.decisions.branch(overflows, True)
+        else:
+            self.decisions.branch(overflows, False)
 
     def _symbolic_address(self, address: Sym, size: int, for_write: bool) -> Value:
         assert self.decisions is not None
@@ -155,15 +209,33 @@ class Machine:
     def _compare_and_swap(self, address: Value, expected: Value, new: Value, size: int) -> Value:
         where = self.pin(address)
         old = self.memory.load(where, size)
+        is_equal = concrete(old) == concrete(expected)
         if isinstance(old, Sym) or isinstance(expected, Sym):
-            self.pin(old)
-            self.pin(expected)
-        if concrete(old) == concrete(expected):
+            assert self.decisions is not None
+            self.decisions.branch(t.eq(term_of(old, 8 * size), term_of(expected, 8 * size)), is_equal)
+        if is_equal:
             self.memory.store(where, new, size)
         return old
 
     def _dirty(self, name: str, arguments: list[Value]) -> Value:
+        """VEX's helper functions; what has none arrives here under a name that says what is missing."""
         if name == "amd64g_dirtyhelper_RDTSC":
             # A counter at 1 GHz of virtual time.
-            return self.clock() & _MASK64
+            return self.clock() & (1 << 64) - 1
+        if name == "amd64g_create_mxcsr" and isinstance(arguments[0], int):
+            return 0x1F80 | (arguments[0] & 3) << 13
+        if name == "amd64g_create_fpucw" and isinstance(arguments[0], int):
+            return 0x037F | (arguments[0] & 3) << 10
         raise Unsupported(name if name.startswith(("the ", "a ")) else f"the instruction behind {name}")
+
+
+def _mnemonic(code: bytes) -> str:
+    """The name of an instruction that VEX does not know, or its first bytes if nobody knows it."""
+    import capstone  # type: ignore[import-untyped]
+
+    for instruction in capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64).disasm(code, 0):
+        return str(instruction.mnemonic)
+    return code[:4].hex()
+
+
+__all__ = ["RAX", "RSP", "BlockLimit", "Decisions", "Fault", "Machine", "Trap", "Unsupported"]

@@ -1,29 +1,25 @@
 """The memory of a run: pages of the snapshot, copied when written, and beside them the bytes that are terms.
 
 The accessors are closures over a few dictionaries, because the compiled blocks call them for every load and store.
-A byte that is symbolic also has its concrete value in the page, so that the integer path never looks further.
+Each first tries what nearly every access is, an integer address in a page without symbolic bytes, and leaves whatever
+that attempt trips over (a page not seen yet, a page boundary, a symbolic address or value) to the general way.
+A byte that is symbolic also has its concrete value in the page.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
+from typing import Any
 
+from harness.machine.ends import Fault
 from harness.machine.values import Sym, Value, make
 from soft.solve import terms as t
 from soft.solve.terms import Term
 
 PAGE = 4096
-
-
-class Fault(Exception):
-    """An access outside the mappings, or against their permissions: SIGSEGV."""
-
-    def __init__(self, address: int, action: str) -> None:
-        super().__init__(f"{action} of {address:#x}")
-        self.address = address
-        self.action = action
-
+# Permissions of a page that is mapped but may not be accessed; the empty string stands for "not mapped".
+NO_ACCESS = "-"
 
 # A page of the snapshot with its permissions ("r", "w", "x" as in /proc/PID/maps), or None where nothing is mapped.
 PageSource = Callable[[int], tuple[bytes, str] | None]
@@ -34,21 +30,25 @@ class Memory:
 
     def __init__(self, source: PageSource) -> None:
         self._source = source
-        self.readable: dict[int, bytes | bytearray] = {}
-        self.written: dict[int, bytearray] = {}
-        self.symbols: dict[int, tuple[Term, int]] = {}  # address → (term, index of the byte from the least significant)
-        self.symbolic_pages: set[int] = set()
-        self.mapped: dict[int, str] = {}  # pages that this run mapped, with permissions; "" if it unmapped them
-        self.on_symbolic_address: Callable[[Sym, int, bool], Value] | None = None
         self._cache: dict[int, tuple[bytes, str] | None] = {}
+        self.mapped: dict[int, str] = {}  # pages that this run mapped, with permissions; "" if it unmapped them
+        self.written: dict[int, bytearray] = {}  # this run's own copies
+        self.symbols: dict[int, tuple[Term, int]] = {}  # address → (term, index of the byte from the least significant)
+        self.symbolic_pages: dict[int, bytearray] = {}  # page → for each of its bytes, 1 if it is symbolic
+        # Pages seen to be readable, and writable; of those, the ones that hold no symbolic byte.
+        self._readable: dict[int, bytes | bytearray] = {}
+        self._writable: dict[int, bytearray] = {}
+        self._plain: dict[int, bytes | bytearray] = {}
+        self._plain_writable: dict[int, bytearray] = {}
+        self.on_symbolic_address: Callable[[Sym, int, bool], Value] | None = None
+        self.on_code_change: Callable[[], None] | None = None
         self._make_accessors()
 
     def reset(self) -> None:
-        self.readable.clear()
-        self.written.clear()
-        self.symbols.clear()
-        self.symbolic_pages.clear()
-        self.mapped.clear()
+        for table in (self.mapped, self.written, self.symbols, self.symbolic_pages):
+            table.clear()
+        for seen in (self._readable, self._writable, self._plain, self._plain_writable):
+            seen.clear()
 
     # ---------------------------------------------------------------------------------------------- pages
 
@@ -60,179 +60,189 @@ class Memory:
         base = self._base(page)
         return base[1] if base is not None else None
 
+    def is_original(self, page: int) -> bool:
+        """Does the page still hold what the snapshot has there?"""
+        return page not in self.mapped and page not in self.written
+
     def _base(self, page: int) -> tuple[bytes, str] | None:
         if page in self._cache:
             return self._cache[page]
         found = self._cache[page] = self._source(page)
         return found
 
-    def _read_page(self, page: int) -> bytes | bytearray:
+    def _content(self, page: int) -> bytes | bytearray:
+        """What stands in a mapped page."""
+        own = self.written.get(page)
+        if own is not None:
+            return own
+        if page in self.mapped:
+            return self.written.setdefault(page, bytearray(PAGE))
+        base = self._base(page)
+        assert base is not None
+        return base[0]
+
+    def _read_page(self, page: int, address: int) -> bytes | bytearray:
+        """The page for a read of `address`, which is in it."""
+        found = self._readable.get(page)
+        if found is not None:
+            return found
         permissions = self.permissions(page)
         if permissions is None or "r" not in permissions:
-            raise Fault(page * PAGE, "read")
-        if page in self.mapped:
-            content: bytes | bytearray = self.written.setdefault(page, bytearray(PAGE))
-        else:
-            base = self._base(page)
-            assert base is not None
-            content = base[0]
-        self.readable[page] = content
+            raise Fault(address, "read")
+        content = self._readable[page] = self._content(page)
+        if page not in self.symbolic_pages:
+            self._plain[page] = content
         return content
 
-    def _write_page(self, page: int) -> bytearray:
+    def _write_page(self, page: int, address: int) -> bytearray:
+        """This run's own copy of the page, for a write to `address`, which is in it."""
+        found = self._writable.get(page)
+        if found is not None:
+            return found
         permissions = self.permissions(page)
         if permissions is None or "w" not in permissions:
-            raise Fault(page * PAGE, "write")
+            raise Fault(address, "write")
         own = self.written.get(page)
         if own is None:
-            own = self.written[page] = bytearray(self._read_page(page))
-        self.readable[page] = own
+            own = self.written[page] = bytearray(self._content(page))
+        # On this processor what may be written may be read.
+        self._readable[page] = self._writable[page] = own
+        if page not in self.symbolic_pages:
+            self._plain[page] = self._plain_writable[page] = own
         return own
+
+    def _taint(self, page: int) -> bytearray:
+        """The map of symbolic bytes of a page, which from now on is not plain."""
+        shadow = self.symbolic_pages.get(page)
+        if shadow is None:
+            shadow = self.symbolic_pages[page] = bytearray(PAGE)
+            self._plain.pop(page, None)
+            self._plain_writable.pop(page, None)
+        return shadow
+
+    def _change(self, page: int) -> None:
+        """Before a page's mapping or permissions change: what was seen of it no longer holds."""
+        if self.on_code_change is not None and "x" in (self.permissions(page) or ""):
+            self.on_code_change()
+        self._readable.pop(page, None)
+        self._writable.pop(page, None)
+        self._plain.pop(page, None)
+        self._plain_writable.pop(page, None)
 
     def map(self, first: int, count: int, permissions: str) -> None:
         """Fresh zero pages."""
+        self.unmap(first, count)
         for page in range(first, first + count):
-            self.unmap(page, 1)
-            self.mapped[page] = permissions
+            self.mapped[page] = permissions or NO_ACCESS
 
     def unmap(self, first: int, count: int) -> None:
         for page in range(first, first + count):
+            self._change(page)
             self.mapped[page] = ""
-            self.readable.pop(page, None)
             self.written.pop(page, None)
-            if page in self.symbolic_pages:
-                self.symbolic_pages.discard(page)
+            if self.symbolic_pages.pop(page, None) is not None:
                 for address in range(page * PAGE, page * PAGE + PAGE):
                     self.symbols.pop(address, None)
 
     def protect(self, first: int, count: int, permissions: str) -> None:
-        """mprotect: keeps the content of pages that have one."""
+        """mprotect: keeps the content; a page that is not mapped stays so."""
         for page in range(first, first + count):
-            content = self.readable.get(page)
-            if content is None and self.permissions(page) is not None:
-                base = self._base(page) if page not in self.mapped else None
-                content = base[0] if base is not None else b"\0" * PAGE
-            self.readable.pop(page, None)
-            if content is not None:
-                self.written[page] = bytearray(content)
-            self.mapped[page] = permissions
+            if self.permissions(page) is None:
+                continue
+            self._change(page)
+            if page not in self.mapped and page not in self.written:
+                self.written[page] = bytearray(self._content(page))
+            self.mapped[page] = permissions or NO_ACCESS
 
     # ---------------------------------------------------------------------------------------------- accessors
 
     def _make_accessors(self) -> None:
-        readable, written = self.readable, self.written
         symbols, symbolic_pages = self.symbols, self.symbolic_pages
+        plain, plain_writable = self._plain, self._plain_writable
         read_page, write_page = self._read_page, self._write_page
-        from_bytes = int.from_bytes
-        unpack4, unpack8 = struct.Struct("<I").unpack_from, struct.Struct("<Q").unpack_from
+        from_bytes, oops = int.from_bytes, struct.error
+        unpack2, unpack4, unpack8 = (struct.Struct(f).unpack_from for f in ("<H", "<I", "<Q"))
         pack2, pack4, pack8 = (struct.Struct(f).pack_into for f in ("<H", "<I", "<Q"))
-        get_page = readable.get
-        get_written = written.get
 
-        def load(address: Value, size: int) -> Value:
+        def load(address: Any, size: int) -> Any:
             if address.__class__ is not int:
                 return self._indirect(address, size)
             page, offset = address >> 12, address & 4095
             if offset + size <= PAGE:
-                content = get_page(page) or read_page(page)
-                if page not in symbolic_pages:
-                    return from_bytes(content[offset : offset + size], "little")
-                value = from_bytes(content[offset : offset + size], "little")
+                value = from_bytes(read_page(page, address)[offset : offset + size], "little")
+                shadow = symbolic_pages.get(page)
+                if shadow is None or shadow.find(1, offset, offset + size) < 0:
+                    return value
             else:
                 first = PAGE - offset
-                content = get_page(page) or read_page(page)
-                value = from_bytes(content[offset:], "little")
-                content = get_page(page + 1) or read_page(page + 1)
-                value |= from_bytes(content[: size - first], "little") << 8 * first
+                low, high = read_page(page, address), read_page(page + 1, address + first)
+                value = from_bytes(low[offset:] + high[: size - first], "little")
                 if page not in symbolic_pages and page + 1 not in symbolic_pages:
                     return value
-            for byte in range(address, address + size):
-                if byte in symbols:
-                    return self._assemble(address, size, value)
-            return value
+                if not any(byte in symbols for byte in range(address, address + size)):
+                    return value
+            return self._assemble(address, size, value)
 
-        def load1(address: Value) -> Value:
-            if address.__class__ is not int:
-                return self._indirect(address, 1)
-            page = address >> 12
-            content = get_page(page) or read_page(page)
-            if page in symbolic_pages and address in symbols:
-                term, index = symbols[address]
-                return make(t.extract(8 * index + 7, 8 * index, term), content[address & 4095])
-            return content[address & 4095]
+        def load1(address: Any) -> Any:
+            try:
+                return plain[address >> 12][address & 4095]
+            except (KeyError, TypeError):
+                return load(address, 1)
 
-        def load4(address: Value) -> Value:
-            if address.__class__ is int:
-                page, offset = address >> 12, address & 4095
-                if offset <= 4092 and page not in symbolic_pages:
-                    return unpack4(get_page(page) or read_page(page), offset)[0]
-            return load(address, 4)
+        def fixed_load(size: int, unpack: Callable[..., tuple[Any, ...]]) -> Callable[[Any], Any]:
+            def load_fixed(address: Any) -> Any:
+                try:
+                    return unpack(plain[address >> 12], address & 4095)[0]
+                except (KeyError, TypeError, oops):
+                    return load(address, size)
 
-        def load8(address: Value) -> Value:
-            if address.__class__ is int:
-                page, offset = address >> 12, address & 4095
-                if offset <= 4088 and page not in symbolic_pages:
-                    return unpack8(get_page(page) or read_page(page), offset)[0]
-            return load(address, 8)
+            return load_fixed
 
-        def store(address: Value, value: Value, size: int) -> None:
+        def store(address: Any, value: Any, size: int) -> None:
             if address.__class__ is not int:
                 self._store_indirect(address, value, size)
                 return
-            number = value if value.__class__ is int else value.value
+            data = (value if value.__class__ is int else value.value).to_bytes(size, "little")
             page, offset = address >> 12, address & 4095
-            if offset + size <= PAGE:
-                content = get_written(page)
-                if content is None:
-                    content = write_page(page)
-                content[offset : offset + size] = number.to_bytes(size, "little")
+            first = PAGE - offset
+            if size <= first:
+                write_page(page, address)[offset : offset + size] = data
                 touched = page in symbolic_pages
             else:
-                first = PAGE - offset
-                data = number.to_bytes(size, "little")
-                low, high = get_written(page) or write_page(page), get_written(page + 1) or write_page(page + 1)
+                low, high = write_page(page, address), write_page(page + 1, address + first)
                 low[offset:] = data[:first]
                 high[: size - first] = data[first:]
                 touched = page in symbolic_pages or page + 1 in symbolic_pages
-            if value.__class__ is int:
-                if touched:
-                    for byte in range(address, address + size):
-                        symbols.pop(byte, None)
-                return
-            self.mark(address, value, size)
+            if value.__class__ is not int:
+                self.mark(address, value, size)
+            elif touched:
+                self._unmark(address, size)
 
-        def store1(address: Value, value: Value) -> None:
-            if address.__class__ is int and value.__class__ is int:
-                page = address >> 12
-                content = get_written(page)
-                if content is None:
-                    content = write_page(page)
-                content[address & 4095] = value
-                if page in symbolic_pages:
-                    symbols.pop(address, None)
-            else:
+        def store1(address: Any, value: Any) -> None:
+            try:
+                plain_writable[address >> 12][address & 4095] = value
+            except (KeyError, TypeError):
                 store(address, value, 1)
 
-        def fixed_store(size: int, pack: Callable[..., None]) -> Callable[[Value, Value], None]:
-            last = PAGE - size
-
-            def store_fixed(address: Value, value: Value) -> None:
-                if address.__class__ is int and value.__class__ is int:
-                    page, offset = address >> 12, address & 4095
-                    if offset <= last and page not in symbolic_pages:
-                        content = get_written(page)
-                        if content is None:
-                            content = write_page(page)
-                        pack(content, offset, value)
-                        return
-                store(address, value, size)
+        def fixed_store(size: int, pack: Callable[..., None]) -> Callable[[Any, Any], None]:
+            def store_fixed(address: Any, value: Any) -> None:
+                try:
+                    pack(plain_writable[address >> 12], address & 4095, value)
+                except (KeyError, TypeError, oops):
+                    store(address, value, size)
 
             return store_fixed
 
-        self.load, self.load1, self.load4, self.load8 = load, load1, load4, load8
-        self.load2: Callable[[Value], Value] = lambda address: load(address, 2)
-        self.store, self.store1 = store, store1
-        self.store2, self.store4, self.store8 = fixed_store(2, pack2), fixed_store(4, pack4), fixed_store(8, pack8)
+        self.load: Callable[[Value, int], Value] = load
+        self.load1: Callable[[Value], Value] = load1
+        self.load2: Callable[[Value], Value] = fixed_load(2, unpack2)
+        self.load4: Callable[[Value], Value] = fixed_load(4, unpack4)
+        self.load8: Callable[[Value], Value] = fixed_load(8, unpack8)
+        self.store: Callable[[Value, Value, int], None] = store
+        self.store1: Callable[[Value, Value], None] = store1
+        self.store2: Callable[[Value, Value], None] = fixed_store(2, pack2)
+        self.store4: Callable[[Value, Value], None] = fixed_store(4, pack4)
+        self.store8: Callable[[Value, Value], None] = fixed_store(8, pack8)
 
     def mark(self, address: int, value: Sym, size: int) -> None:
         """Note that `size` bytes from `address` are those of a term, least significant first."""
@@ -242,12 +252,20 @@ class Memory:
         parts = _runs(term)
         for index in range(size):
             piece, byte = parts(index)
-            if piece.op == "const":
-                self.symbols.pop(address + index, None)
-            else:
-                self.symbols[address + index] = (piece, byte)
-        self.symbolic_pages.add(address >> 12)
-        self.symbolic_pages.add((address + size - 1) >> 12)
+            self._set(address + index, None if piece.op == "const" else (piece, byte))
+
+    def _set(self, address: int, symbol: tuple[Term, int] | None) -> None:
+        page = address >> 12
+        if symbol is not None:
+            self.symbols[address] = symbol
+            self._taint(page)[address & 4095] = 1
+        elif page in self.symbolic_pages:
+            self.symbols.pop(address, None)
+            self.symbolic_pages[page][address & 4095] = 0
+
+    def _unmark(self, address: int, size: int) -> None:
+        for byte in range(address, address + size):
+            self._set(byte, None)
 
     def _assemble(self, address: int, size: int, value: int) -> Value:
         symbols = self.symbols
@@ -286,7 +304,7 @@ class Memory:
         out = bytearray()
         while len(out) < size:
             page, offset = (address + len(out)) >> 12, (address + len(out)) & 4095
-            content = self.readable.get(page) or self._read_page(page)
+            content = self._read_page(page, address + len(out))
             out += content[offset : offset + size - len(out)]
         return bytes(out[:size])
 
@@ -309,13 +327,10 @@ class Memory:
         while position < len(data):
             page, offset = (address + position) >> 12, (address + position) & 4095
             count = min(PAGE - offset, len(data) - position)
-            content = self.written.get(page)
-            if content is None:
-                content = self._write_page(page)
+            content = self._write_page(page, address + position)
             content[offset : offset + count] = data[position : position + count]
             if page in self.symbolic_pages:
-                for byte in range(address + position, address + position + count):
-                    self.symbols.pop(byte, None)
+                self._unmark(address + position, count)
             position += count
 
     def write_values(self, address: int, values: Iterable[Value]) -> None:
@@ -335,8 +350,7 @@ class Memory:
         )
         self.write(target, data)
         for index, found in marks:
-            self.symbols[target + index] = found
-            self.symbolic_pages.add((target + index) >> 12)
+            self._set(target + index, found)
 
     def _touches_symbols(self, address: int, size: int) -> bool:
         return any(page in self.symbolic_pages for page in range(address >> 12, (address + size - 1 >> 12) + 1))
@@ -353,3 +367,6 @@ def _runs(term: Term) -> Callable[[int], tuple[Term, int]]:
     for part in reversed(term.args):
         table.extend((part, i) for i in range(part.width // 8))
     return table.__getitem__
+
+
+__all__ = ["NO_ACCESS", "PAGE", "Fault", "Memory", "PageSource"]

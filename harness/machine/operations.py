@@ -15,6 +15,7 @@ from typing import Any
 import pyvex
 
 from harness.machine import floats
+from harness.machine.ends import Trap, Unsupported
 from harness.machine.values import Sym, Value, make, term_of
 from soft.solve import terms as t
 from soft.solve.terms import Term, signed
@@ -31,10 +32,6 @@ WIDTHS = {
     "Ity_V128": 128,
     "Ity_V256": 256,
 }
-
-
-class Unsupported(Exception):
-    """The model has no meaning for something that the agent did; the text names it."""
 
 
 Symbolic = Callable[..., Term]
@@ -65,22 +62,42 @@ def _count_trailing(x: int, width: int) -> int:
 
 
 def _divmod(x: int, y: int, half: int, is_signed: bool) -> int:
-    """Quotient in the low half, remainder in the high half. Division by zero is a trap that the machine raises."""
+    """Quotient in the low half, remainder in the high half; a quotient that does not fit is a trap, like a zero."""
+    low, high = 0, (1 << half) - 1
     if is_signed:
         x, y = signed(x, 2 * half), signed(y, half)
+        low, high = -(1 << half - 1), (1 << half - 1) - 1
     if y == 0:
-        raise DivisionTrap
+        raise Trap("SIGFPE")
     quotient, remainder = abs(x) // abs(y), abs(x) % abs(y)
     if (x < 0) != (y < 0):
         quotient = -quotient
     if x < 0:
         remainder = -remainder
+    if not low <= quotient <= high:
+        raise Trap("SIGFPE")
     mask = (1 << half) - 1
     return (remainder & mask) << half | quotient & mask
 
 
-class DivisionTrap(Exception):
-    """The agent divided by zero: SIGFPE."""
+def division_overflows(dividend: Term, divisor: Term, is_signed: bool) -> Term:
+    """When the quotient of 2n bits by n does not fit n bits, which is a trap; VEX itself tests for division by zero."""
+    half = divisor.width
+    high, low = t.extract(2 * half - 1, half, dividend), t.extract(half - 1, 0, dividend)
+    if _is_extension(high, low, is_signed):
+        if not is_signed:
+            return t.FALSE
+        return t.conj(t.eq(low, t.const(1 << half - 1, half)), t.eq(divisor, t.const(-1, half)))
+    if not is_signed:
+        return t.ule(divisor, high)
+    # One bit more, or the least dividend by -1 would wrap.
+    quotient = t.sdiv(t.sign_extend(1, dividend), t.sign_extend(half + 1, divisor))
+    return t.ne(t.sign_extend(half + 1, t.extract(half - 1, 0, quotient)), quotient)
+
+
+def _is_extension(high: Term, low: Term, is_signed: bool) -> bool:
+    """Is `high` just the extension of `low`, as compilers set it up before they divide n bits by n?"""
+    return high is (t.ashr(low, t.const(low.width - 1, low.width)) if is_signed else t.const(0, low.width))
 
 
 # What the integer expressions of compiled blocks may call.
@@ -112,9 +129,14 @@ def _wide_multiply(width: int, extend: Callable[[int, Term], Term]) -> Symbolic:
 
 def _wide_divide(half: int, is_signed: bool) -> Symbolic:
     def divide(a: Term, b: Term) -> Term:
-        wide = t.sign_extend(half, b) if is_signed else t.zero_extend(half, b)
-        quotient = (t.sdiv if is_signed else t.udiv)(a, wide)
-        remainder = (t.srem if is_signed else t.urem)(a, wide)
+        high, low = t.extract(2 * half - 1, half, a), t.extract(half - 1, 0, a)
+        if _is_extension(high, low, is_signed):
+            a = low
+        elif is_signed:
+            b = t.sign_extend(half, b)
+        else:
+            b = t.zero_extend(half, b)
+        quotient, remainder = (t.sdiv(a, b), t.srem(a, b)) if is_signed else (t.udiv(a, b), t.urem(a, b))
         return t.concat(t.extract(half - 1, 0, remainder), t.extract(half - 1, 0, quotient))
 
     return divide
@@ -164,9 +186,8 @@ def _scalar(name: str) -> Scalar | None:
     if m := re.fullmatch(r"Not(1|8|16|32|64|V128|V256)", name):
         return f"{{0}} ^ {_mask(int(m[1].lstrip('V')))}", t.not_
     if m := re.fullmatch(r"(Clz|Ctz)(?:Nat)?(32|64)", name):
-        function = _leading if m[1] == "Clz" else _trailing
-        word = "leading" if m[1] == "Clz" else "trailing"
-        return f"count_{word}({{0}}, {m[2]})", function
+        word, count = ("leading", _leading) if m[1] == "Clz" else ("trailing", _trailing)
+        return f"count_{word}({{0}}, {m[2]})", count
     if m := re.fullmatch(r"Mull(U|S)(8|16|32|64)", name):
         width = int(m[2])
         if m[1] == "U":
@@ -176,10 +197,6 @@ def _scalar(name: str) -> Scalar | None:
     if m := re.fullmatch(r"DivMod(U|S)(?:64to32|128to64)", name):
         half = 32 if name.endswith("32") else 64
         return f"divmod_halves({{0}}, {{1}}, {half}, {m[1] == 'S'})", _wide_divide(half, m[1] == "S")
-    if m := re.fullmatch(r"Div(U|S)(32|64)", name):
-        width = int(m[2])
-        expression = f"divmod_halves({{0}}, {{1}}, {width}, False) & {_mask(width)}"
-        return (expression, t.udiv) if m[1] == "U" else None
     return _conversion(name)
 
 
@@ -200,6 +217,11 @@ def _conversion(name: str) -> Scalar | None:
     if m := re.fullmatch(r"V256toV128_(0|1)", name):
         low = 128 * int(m[1])
         return f"({{0}} >> {low}) & {_mask(128)}", lambda a: t.extract(low + 127, low, a)
+    if m := re.fullmatch(r"V256to64_(0|1|2|3)", name):
+        place = 64 * int(m[1])
+        return f"({{0}} >> {place}) & {_mask(64)}", lambda a: t.extract(place + 63, place, a)
+    if name == "64x4toV256":
+        return "({0} << 192) | ({1} << 128) | ({2} << 64) | {3}", t.concat
     if name == "V128HLtoV256":
         return "({0} << 128) | {1}", t.concat
     if m := re.fullmatch(r"SetV128lo(32|64)", name):
@@ -229,7 +251,28 @@ _LANE_CONCRETE: dict[str, Callable[[int, int, int], int]] = {
     "QSubU": lambda a, b, w: max(a - b, 0),
     "QAddU": lambda a, b, w: min(a + b, (1 << w) - 1),
     "AvgU": lambda a, b, w: (a + b + 1) >> 1,
+    "QAddS": lambda a, b, w: _saturate(signed(a, w) + signed(b, w), w, True),
+    "QSubS": lambda a, b, w: _saturate(signed(a, w) - signed(b, w), w, True),
+    "MulHiU": lambda a, b, w: a * b >> w,
+    "MulHiS": lambda a, b, w: signed(a, w) * signed(b, w) >> w,
 }
+
+
+def _saturate(value: int, width: int, is_signed: bool) -> int:
+    low, high = (-(1 << width - 1), (1 << width - 1) - 1) if is_signed else (0, (1 << width) - 1)
+    return min(max(value, low), high)
+
+
+def _saturate_term(value: Term, width: int, is_signed: bool) -> Term:
+    """A signed value in fewer bits, at the bound where it does not fit."""
+    low, high = (-(1 << width - 1), (1 << width - 1) - 1) if is_signed else (0, (1 << width) - 1)
+    least, most = t.const(low, value.width), t.const(high, value.width)
+    inside = t.ite(t.slt(value, least), least, t.ite(t.slt(most, value), most, value))
+    return t.extract(width - 1, 0, inside)
+
+
+def _wider(function: Symbolic, extend: Callable[[int, Term], Term], extra: int) -> Callable[[Term, Term], Term]:
+    return lambda a, b: function(extend(extra or a.width, a), extend(extra or b.width, b))
 
 
 def _all_ones_if(condition: Term, width: int) -> Term:
@@ -252,6 +295,10 @@ _LANE_SYMBOLIC: dict[str, Callable[[Term, Term], Term]] = {
     "AvgU": lambda a, b: t.extract(
         a.width, 1, t.add(t.add(t.zero_extend(1, a), t.zero_extend(1, b)), t.const(1, a.width + 1))
     ),
+    "QAddS": lambda a, b: _saturate_term(_wider(t.add, t.sign_extend, 1)(a, b), a.width, True),
+    "QSubS": lambda a, b: _saturate_term(_wider(t.sub, t.sign_extend, 1)(a, b), a.width, True),
+    "MulHiU": lambda a, b: t.extract(2 * a.width - 1, a.width, _wider(t.mul, t.zero_extend, 0)(a, b)),
+    "MulHiS": lambda a, b: t.extract(2 * a.width - 1, a.width, _wider(t.mul, t.sign_extend, 0)(a, b)),
 }
 
 Pair = tuple[Callable[..., int], Symbolic]
@@ -280,10 +327,8 @@ def _gather_terms(lanes: list[Term]) -> Term:
 
 def _lanes(name: str) -> Pair | None:
     """Operations on lanes of a 64- or 128-bit vector."""
-    if m := re.fullmatch(r"(Add|Sub|Mul|CmpEQ|CmpGT|Min|Max|QSub|QAdd|Avg)(8|16|32|64)([US]?)x(\d+)", name):
+    if m := re.fullmatch(r"(Add|Sub|MulHi|Mul|CmpEQ|CmpGT|Min|Max|QSub|QAdd|Avg)(8|16|32|64)([US]?)x(\d+)", name):
         kind, width, count = m[1] + m[3], int(m[2]), int(m[4])
-        if kind == "CmpGT":
-            kind = "CmpGTU"
         one, one_term = _LANE_CONCRETE.get(kind), _LANE_SYMBOLIC.get(kind)
         if one is None or one_term is None:
             return None
@@ -303,6 +348,10 @@ def _lanes(name: str) -> Pair | None:
         return _interleave(m[1] == "HI", int(m[2]), int(m[3]))
     if m := re.fullmatch(r"NarrowBin(16|32)to(?:8|16)x(\d+)", name):
         return _narrow(int(m[1]), int(m[2]))
+    if m := re.fullmatch(r"QNarrowBin(16|32)Sto(?:8|16)([US])x(\d+)", name):
+        return _narrow_saturating(int(m[1]), int(m[3]), m[2] == "S")
+    if m := re.fullmatch(r"Perm8x(8|16)", name):
+        return _permute(int(m[1]))
     if m := re.fullmatch(r"GetMSBs8x(8|16)", name):
         count = int(m[1])
         return (
@@ -360,6 +409,41 @@ def _narrow(width: int, count: int) -> Pair:
     return concrete, symbolic
 
 
+def _narrow_saturating(width: int, count: int, is_signed: bool) -> Pair:
+    half, lanes = width // 2, count // 2
+
+    def concrete(a: int, b: int) -> int:
+        wide = _split(b, width, lanes) + _split(a, width, lanes)
+        return _gather([_saturate(signed(x, width), half, is_signed) for x in wide], half)
+
+    def symbolic(a: Term, b: Term) -> Term:
+        wide = _split_term(b, width, lanes) + _split_term(a, width, lanes)
+        return _gather_terms([_saturate_term(x, half, is_signed) for x in wide])
+
+    return concrete, symbolic
+
+
+def _permute(count: int) -> Pair:
+    """Each byte of the second operand says which byte of the first to take; VEX sees to it that it is in range."""
+
+    def concrete(a: int, order: int) -> int:
+        bytes_ = _split(a, 8, count)
+        return _gather([bytes_[i & count - 1] for i in _split(order, 8, count)], 8)
+
+    def symbolic(a: Term, order: Term) -> Term:
+        return _gather_terms([_select(_split_term(a, 8, count), index) for index in _split_term(order, 8, count)])
+
+    return concrete, symbolic
+
+
+def _select(lanes: list[Term], index: Term) -> Term:
+    """A binary choice on each bit of the index."""
+    for bit in range(len(lanes).bit_length() - 1):
+        is_odd = t.eq(t.extract(bit, bit, index), t.const(1, 1))
+        lanes = [t.ite(is_odd, odd, even) for even, odd in zip(lanes[::2], lanes[1::2], strict=True)]
+    return lanes[0]
+
+
 # ---------------------------------------------------------------------------------------------- the table
 
 
@@ -367,6 +451,8 @@ def _narrow(width: int, count: int) -> Pair:
 def operation(op: str) -> Operation:
     """The meaning of a VEX operation such as `Iop_Add32`."""
     result_type, argument_types = pyvex.expr.op_arg_types(op)
+    if any(a not in WIDTHS for a in (result_type, *argument_types)):
+        raise Unsupported(f"the operation {op}")
     widths = tuple(WIDTHS[a] for a in argument_types)
     name = op.removeprefix("Iop_")
     scalar = _scalar(name)
@@ -381,8 +467,8 @@ def operation(op: str) -> Operation:
 
         pair = bridge.operation(op, widths)
     concrete, symbolic = pair
-    places = ", ".join(f"{{{i}}}" for i in range(len(widths)))
-    return Operation(op, f"operation({op!r}).concrete({places})", concrete, symbolic, widths, WIDTHS[result_type])
+    holes = ", ".join(f"{{{i}}}" for i in range(len(widths)))
+    return Operation(op, f"operation({op!r}).concrete({holes})", concrete, symbolic, widths, WIDTHS[result_type])
 
 
 EXPRESSION_NAMES["operation"] = operation
@@ -404,4 +490,4 @@ def apply(op: Operation, *arguments: Value) -> Value:
     return Sym(term, op.concrete(*[a if isinstance(a, int) else a.value for a in arguments]))
 
 
-__all__ = ["DivisionTrap", "Operation", "Unsupported", "apply", "make", "operation"]
+__all__ = ["WIDTHS", "Operation", "Unsupported", "apply", "division_overflows", "make", "operation"]

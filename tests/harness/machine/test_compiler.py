@@ -1,0 +1,38 @@
+"""Compiled blocks of real binaries against angr's own engine, and their terms against their integers."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+import pytest
+
+from harness.machine.compiler import lift
+from harness.machine.ends import Fault, Unsupported
+from tests.harness.machine import lab
+from tests.harness.machine.lab import Start, assert_consistent, execute
+
+
+def supported(code: bytes, address: int, start: Start, symbolic: float = 0.0) -> tuple[Any, ...] | None:
+    try:
+        return execute(code, address, start, symbolic)
+    except Unsupported:
+        return None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_terms_are_worth_what_the_integers_are(seed: int) -> None:
+    counts: collections.Counter[str] = collections.Counter()
+    for number, (path, address, code) in enumerate(lab.blocks(seed, 150)):
+        place = f"{path.name} {address:#x}"
+        plain = supported(code, address, Start(1000 * seed + number))
+        mixed = supported(code, address, Start(1000 * seed + number), symbolic=0.5)
+        counts["blocks"] += 1
+        if plain is None or mixed is None:
+            counts["unsupported"] += 1
+            continue
+        counts["with conditions"] += bool(mixed[2])
+        assert_consistent(*mixed)
+        assert mixed[0].concrete() == plain[0].concrete(), place
+    assert counts["unsupported"] < 0.2 * counts["blocks"], counts
+    assert counts["with conditions"] > 0.3 * counts["blocks"], counts
