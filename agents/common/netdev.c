@@ -25,7 +25,7 @@
 static void __attribute__((noreturn)) fail(const char *what, const char *name)
 {
     fprintf(stderr, "%s '%s': %s.\n", what, name, strerror(errno));
-    exit(1);
+    exit(2);
 }
 
 static void open_unix(struct netdev *netdev, const struct port_option *option)

@@ -19,7 +19,7 @@ struct netdev {
     struct sockaddr_un peer;    /* sends there. */
 };
 
-/* Opens the wire that 'option' names; on failure prints a sentence and exits with status 1. */
+/* Opens the wire that 'option' names; on failure prints a sentence and exits with status 2. */
 struct netdev *netdev_open(const struct port_option *option);
 void netdev_close(struct netdev *netdev);
 

@@ -91,7 +91,7 @@ static void parse_endpoint(struct endpoint *endpoint, const char *text, bool lis
         memcpy(&endpoint->address, &address, sizeof address);
         endpoint->address_length = sizeof address;
     } else {
-        fail("'%s' is neither tcp:HOST:PORT nor unix:PATH.", text);
+        fail("An address is tcp:HOST:PORT or unix:PATH, not '%s'.", text);
     }
 }
 
@@ -149,7 +149,7 @@ static uint64_t parse_dpid(const char *text)
     errno = 0;
     dpid = strtoull(text, &end, 16);
     if (end == text || *end != '\0' || errno || text[0] == '-') {
-        fail("The datapath id '%s' is not a hexadecimal number of at most 64 bits.", text);
+        fail("--dpid is a hexadecimal number of at most 64 bits, not '%s'.", text);
     }
     return dpid;
 }
@@ -192,7 +192,7 @@ void options_parse(struct options *options, int argc, char *argv[])
         }
     }
     if (optind < argc) {
-        fail("'%s' is not understood.", argv[optind]);
+        fail("There is an unexpected argument '%s' (see --help).", argv[optind]);
     }
     if (options->endpoint.text == NULL) {
         fail("Give either --connect or --listen (see --help).");

@@ -39,7 +39,7 @@ static int open_listener(const struct endpoint *endpoint)
     if (fd < 0 || bind(fd, address, endpoint->address_length) < 0
         || listen(fd, MAX_CHANNELS) < 0) {
         fprintf(stderr, "Cannot listen on '%s': %s.\n", endpoint->text, strerror(errno));
-        exit(1);
+        exit(2);
     }
     return fd;
 }

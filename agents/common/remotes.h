@@ -34,7 +34,7 @@ struct remotes {
     int backoff;                                /* ms. */
 };
 
-/* Starts to listen or to connect; on failure to listen prints a sentence and exits with status 1. */
+/* Starts to listen or to connect; on failure to listen prints a sentence and exits with status 2. */
 void remotes_open(struct remotes *remotes, const struct endpoint *endpoint,
                   const struct remote_handler *handler, void *agent);
 void remotes_close(struct remotes *remotes);

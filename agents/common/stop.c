@@ -29,7 +29,7 @@ int stop_open(void)
 
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
         fprintf(stderr, "Cannot create a pipe: %s.\n", strerror(errno));
-        exit(1);
+        exit(2);
     }
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

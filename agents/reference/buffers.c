@@ -7,7 +7,7 @@
 #define MAX_COOKIE (UINT32_MAX >> BUFFER_BITS)
 
 /* A controller gets this long to use a buffer before a newer packet may take its place. */
-#define KEEP_MS 1000
+#define KEEP_MS 5000
 
 uint32_t buffers_save(struct buffers *buffers, const struct packet *packet, uint16_t in_port,
                       int64_t now)

@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.agents.vswitch_lab import (
+from tests.agents.lab import (
     ALL_TABLES_FULL,
     BAD_LEN,
     BAD_OUT_PORT,
+    BAD_QUEUE,
     BAD_STAT,
+    BAD_VENDOR,
     BUFFER_UNKNOWN,
     CONTROLLER,
     DELETE,
     EMERG,
+    FEATURES_REQUEST,
     FLOOD,
     IN_PORT,
     NONE,
     NORMAL,
     PACKET_IN,
     QUEUE_BAD_PORT,
+    QUEUE_BAD_QUEUE,
     QUEUE_GET_CONFIG_REPLY,
     QUEUE_GET_CONFIG_REQUEST,
+    SET_CONFIG,
     STATS_REPLY,
     TABLE,
+    TOO_MANY,
     Controller,
     Lab,
     Message,
+    binary,
+    enqueue,
     flow_mod,
     flow_stats_request,
     match,
@@ -58,14 +66,8 @@ VALID_VALUES = [
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    with running(Lab(tmp_path)) as started:
-        yield started
-
-
-@pytest.fixture
-def controller(lab: Lab) -> Controller:
-    return lab.controller()
+def agent() -> str:
+    return "vswitch"
 
 
 class TestPacketDroppedWhenActionIsInvalid:
@@ -119,10 +121,15 @@ class TestForwardingAPacketToAnInvalidPort:
         assert len(controller.flows()) == 1
 
     def test_the_maximum_can_be_configured(self, tmp_path: Path) -> None:
-        with running(Lab(tmp_path, arguments=["--max-port=10"])) as lab:
+        with running(Lab(tmp_path, [binary("vswitch")], ["--max-port=10"])) as lab:
             controller = lab.controller()
             assert controller.exchange(packet_out(FRAME, output(10))) == []
             assert controller.error(packet_out(FRAME, output(11))) == BAD_OUT_PORT
+
+    def test_a_port_of_its_own_above_the_maximum_is_refused(self) -> None:
+        command = [binary("vswitch"), "--listen=unix:x", "--port=300=eth0"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert (result.returncode, "above the maximum" in result.stderr) == (2, True)
 
 
 class TestLackOfErrorMessages:
@@ -168,6 +175,28 @@ class TestOpenFlowAgentTerminatesWithAnError:
         assert lab.received() == {2: [FRAME, FRAME]}
 
 
+class TestLimits:
+    """What this switch refuses and the other does not look at."""
+
+    @pytest.mark.parametrize(
+        ("message", "error"),
+        [
+            (Message(FEATURES_REQUEST, 5, b"x"), BAD_LEN),
+            (packet_out(FRAME, *[output(1)] * 513), TOO_MANY),
+            (packet_out(FRAME, enqueue(1, 1)), BAD_QUEUE),
+        ],
+    )
+    def test_errors(self, controller: Controller, message: Message, error: tuple[int, int]) -> None:
+        assert controller.error(message) == error
+
+    def test_every_controller_has_its_own_miss_send_len(self, lab: Lab, controller: Controller) -> None:
+        other = lab.controller()
+        other.exchange(Message(SET_CONFIG, 3, struct.pack("!HH", 0, 20)))
+        lab.ports[1].send(FRAME)
+        assert [len(message.body) for message in controller.settle()] == [10 + len(FRAME)]
+        assert [len(message.body) for message in other.settle()] == [10 + 20]
+
+
 class TestDifferentOrderOfMessageValidation:
     def test_actions_are_validated_before_the_buffer(self, controller: Controller) -> None:
         assert controller.error(packet_out(b"", output(300), buffer_id=12345)) == BAD_OUT_PORT
@@ -191,6 +220,15 @@ class TestStatisticsRequestsSilentlyIgnored:
     @pytest.mark.parametrize("port", [0, 5, 0xFF00])
     def test_statistics_of_a_port_that_does_not_exist_are_an_error(self, controller: Controller, port: int) -> None:
         assert controller.error(stats_request(4, struct.pack("!H6x", port))) == BAD_STAT
+
+    def test_a_vendors_kind_is_an_error(self, controller: Controller) -> None:
+        assert controller.error(stats_request(0xFFFF, bytes(4))) == BAD_VENDOR
+
+    @pytest.mark.parametrize(("port", "queue", "error"), [(9, 0, QUEUE_BAD_PORT), (1, 1, QUEUE_BAD_QUEUE)])
+    def test_statistics_of_a_queue_that_does_not_exist_are_an_error(
+        self, controller: Controller, port: int, queue: int, error: tuple[int, int]
+    ) -> None:
+        assert controller.error(stats_request(5, struct.pack("!HxxI", port, queue))) == error
 
     def test_statistics_of_a_table_that_does_not_exist_are_an_error(self, controller: Controller) -> None:
         assert controller.error(flow_stats_request(table=1)) == BAD_STAT

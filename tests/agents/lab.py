@@ -1,4 +1,4 @@
-"""A running vswitch with its ports and controllers, and OpenFlow 1.0 messages for it, byte by byte."""
+"""A running agent with its ports and controllers, and OpenFlow 1.0 messages for it, byte by byte."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ROOT / "agents" / "vswitch"
-BINARY = ROOT / "agents" / "build" / "vswitch"
+BUILD = ROOT / "agents" / "build"
 PATIENCE = 10.0  # seconds; far more than any answer takes, so that a loaded machine fails no example
 
 (HELLO, ERROR, ECHO_REQUEST, ECHO_REPLY, VENDOR, FEATURES_REQUEST, FEATURES_REPLY, GET_CONFIG_REQUEST, GET_CONFIG_REPLY,
@@ -29,7 +28,7 @@ BAD_VERSION, BAD_TYPE, BAD_STAT, BAD_VENDOR, _, _, BAD_LEN, _, BUFFER_UNKNOWN = 
 (BAD_ACTION_TYPE, BAD_ACTION_LEN, BAD_ACTION_VENDOR, _, BAD_OUT_PORT, _, _, TOO_MANY, BAD_QUEUE) = (
     (2, code) for code in range(9)
 )
-ALL_TABLES_FULL, OVERLAP, _, _, BAD_COMMAND, _ = ((3, code) for code in range(6))
+ALL_TABLES_FULL, OVERLAP, _, BAD_EMERG_TIMEOUT, BAD_COMMAND, _ = ((3, code) for code in range(6))
 BAD_PORT, BAD_HW_ADDR = (4, 0), (4, 1)
 QUEUE_BAD_PORT, QUEUE_BAD_QUEUE = (5, 0), (5, 1)
 
@@ -42,6 +41,11 @@ WILDCARD_BITS = {
     "dl_vlan_pcp": 1 << 20, "nw_tos": 1 << 21,
 }  # fmt: skip
 ALL_WILDCARDS = sum(WILDCARD_BITS.values())
+
+
+def binary(name: str) -> str:
+    """Where an agent of ours is built: `reference`, `modified-01`, `asan/vswitch`."""
+    return str(BUILD / name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +248,9 @@ class Port:
 
 
 class Lab:
-    """A vswitch with four ports that listens for controllers."""
+    """An agent with four ports that listens for controllers."""
 
-    def __init__(self, directory: Path, command: Sequence[str] = (str(BINARY),), arguments: Sequence[str] = ()) -> None:
+    def __init__(self, directory: Path, command: Sequence[str], arguments: Sequence[str] = ()) -> None:
         self.address = str(directory / "control")
         self.ports = {number: Port(directory, number) for number in range(1, 5)}
         self._sockets = [port.socket for port in self.ports.values()]

@@ -1,18 +1,16 @@
-"""vswitch as the specification wants it: the flow table, timeouts, and what actions do to a packet."""
+"""Both switches as the specification wants them: the flow table, timeouts, and what actions do to a packet."""
 
 from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, LLC, SNAP, Dot1Q, Dot3, Ether
 from scapy.packet import Packet, Raw
 
-from tests.agents.vswitch_lab import (
+from tests.agents.lab import (
     ADD,
     ALL,
     ALL_WILDCARDS,
@@ -34,8 +32,6 @@ from tests.agents.vswitch_lab import (
     flow_mod,
     match,
     output,
-    packet_out,
-    running,
     set_dl_dst,
     set_dl_src,
     set_nw_dst,
@@ -52,17 +48,6 @@ ETHER = Ether(dst="02:00:00:00:00:bb", src="02:00:00:00:00:aa")
 ADDRESSES = IP(src="10.0.0.1", dst="10.0.0.2", tos=0x28)
 TCP_FRAME = bytes(ETHER / ADDRESSES / TCP(sport=1000, dport=80) / Raw(b"payload"))
 IDLE_TIMEOUT, HARD_TIMEOUT, DELETED = range(3)
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    with running(Lab(tmp_path)) as started:
-        yield started
-
-
-@pytest.fixture
-def controller(lab: Lab) -> Controller:
-    return lab.controller()
 
 
 def address(text: str) -> int:
@@ -317,13 +302,17 @@ class TestActions:
     def test_header_fields_and_checksums(
         self, lab: Lab, controller: Controller, before: Packet, actions: list[bytes], after: Packet
     ) -> None:
-        assert controller.exchange(packet_out(bytes(before), *actions, output(2))) == []
+        assert controller.exchange(flow_mod(match(), *actions, output(2))) == []
+        lab.ports[1].send(bytes(before))
+        assert controller.settle() == []
         assert lab.received() == {2: [bytes(after)]}
 
     def test_actions_take_effect_in_order(self, lab: Lab, controller: Controller) -> None:
         frame = bytes(ETHER / Raw(bytes(46)))
         actions = [output(1), set_dl_src(b"\x02abcde"), output(2), set_vlan_vid(1), output(ALL)]
-        controller.exchange(packet_out(frame, *actions, in_port=4))
+        controller.exchange(flow_mod(match(), *actions))
+        lab.ports[4].send(frame)
+        controller.settle()
         changed = frame[:6] + b"\x02abcde" + frame[12:]
         tagged = changed[:12] + b"\x81\0\0\1" + changed[12:]
         assert lab.received() == {1: [frame, tagged], 2: [changed, tagged], 3: [tagged]}
