@@ -350,8 +350,9 @@ def _lanes(name: str) -> Pair | None:
         return _narrow(int(m[1]), int(m[2]))
     if m := re.fullmatch(r"QNarrowBin(16|32)Sto(?:8|16)([US])x(\d+)", name):
         return _narrow_saturating(int(m[1]), int(m[3]), m[2] == "S")
-    if m := re.fullmatch(r"Perm8x(8|16)", name):
-        return _permute(int(m[1]))
+    if m := re.fullmatch(r"Perm(8x8|8x16|32x8)", name):
+        width, count = map(int, m[1].split("x"))
+        return _permute(width, count)
     if m := re.fullmatch(r"GetMSBs8x(8|16)", name):
         count = int(m[1])
         return (
@@ -423,15 +424,16 @@ def _narrow_saturating(width: int, count: int, is_signed: bool) -> Pair:
     return concrete, symbolic
 
 
-def _permute(count: int) -> Pair:
-    """Each byte of the second operand says which byte of the first to take; VEX sees to it that it is in range."""
+def _permute(width: int, count: int) -> Pair:
+    """Each lane of the second operand says which lane of the first to take; VEX sees to it that it is in range."""
 
     def concrete(a: int, order: int) -> int:
-        bytes_ = _split(a, 8, count)
-        return _gather([bytes_[i & count - 1] for i in _split(order, 8, count)], 8)
+        lanes = _split(a, width, count)
+        return _gather([lanes[i & count - 1] for i in _split(order, width, count)], width)
 
     def symbolic(a: Term, order: Term) -> Term:
-        return _gather_terms([_select(_split_term(a, 8, count), index) for index in _split_term(order, 8, count)])
+        lanes = _split_term(a, width, count)
+        return _gather_terms([_select(lanes, index) for index in _split_term(order, width, count)])
 
     return concrete, symbolic
 

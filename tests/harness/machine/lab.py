@@ -23,19 +23,13 @@ from soft.solve.terms import Term
 LIBRARIES = Path("/lib/x86_64-linux-gnu")
 BINARIES = (Path("/usr/sbin/ovs-vswitchd"), *(LIBRARIES / n for n in ("libc.so.6", "libssl.so.3", "libcrypto.so.3")))
 CODE = 0x400000
-_GENERAL = [REGISTERS[n] for n in "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()]
+_GENERAL = [REGISTERS["rax"] + i for i in range(16)]
 _FLAGS = [REGISTERS[n] for n in ("cc_op", "cc_dep1", "cc_dep2", "cc_ndep")]
 _VECTORS = [REGISTERS["ymm0"] + i for i in range(64)]
 _IP = REGISTERS["rip"]
 # Values at which arithmetic turns.
 EDGES = [0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
 EDGES += [0x7FFFFFFFFFFFFFFF, 0x8000000000000000, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF80, 0xFFFFFFFF80000000]
-
-
-def read_pages(content: Callable[[int], tuple[bytes, str] | None], address: int, size: int) -> bytes:
-    found = content(address >> 12)
-    assert found is not None
-    return found[0][address & 4095 : (address & 4095) + size]
 
 
 @cache
@@ -96,8 +90,9 @@ class Start:
     def page(self, number: int) -> bytes:
         if number not in self.pages:
             chance = random.Random(self.seed << 64 | number)
-            # Small numbers and zeros make more of the code's comparisons come out either way.
-            self.pages[number] = bytes(chance.choice((0, 0, 1, b)) for b in chance.randbytes(PAGE))
+            # With many zeros and small numbers, more of the code's comparisons come out either way.
+            rare = bytes(b if b & 3 == 3 else b >> 2 & 1 for b in range(256))
+            self.pages[number] = chance.randbytes(PAGE).translate(rare)
         return self.pages[number]
 
     def source(self, code: bytes, address: int) -> Callable[[int], tuple[bytes, str] | None]:
@@ -204,12 +199,11 @@ def _make_memory_symbolic(
         return
     chance = random.Random(start.seed + 2)
     for page in sorted(probe.pages):
-        for offset in range(PAGE):
+        for offset in range(0, PAGE, 4):
             if chance.random() < part:
-                where = page * PAGE + offset
-                variable = Sym(t.var(f"m{where:x}", 8), start.page(page)[offset])
-                values[f"m{where:x}"] = variable.value
-                machine.memory.write_values(where, [variable])
+                where, size = page * PAGE + offset, chance.choice((1, 2, 4))
+                value = int.from_bytes(start.page(page)[offset : offset + size], "little")
+                machine.memory.store(where, _variable(f"m{where:x}", 8 * size, value, values), size)
 
 
 def assert_consistent(end: End, values: dict[str, int], conditions: list[Term]) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.machine.compiler import lift
-from harness.machine.ends import Fault, Unsupported
-from tests.harness.machine import lab
+from harness.machine.ends import Unsupported
+from tests.harness.machine import lab, oracle
 from tests.harness.machine.lab import Start, assert_consistent, execute
 
 
@@ -36,3 +35,17 @@ def test_terms_are_worth_what_the_integers_are(seed: int) -> None:
         assert mixed[0].concrete() == plain[0].concrete(), place
     assert counts["unsupported"] < 0.2 * counts["blocks"], counts
     assert counts["with conditions"] > 0.3 * counts["blocks"], counts
+
+
+@pytest.mark.parametrize("seed", range(100, 102))
+def test_blocks_agree_with_angr(seed: int) -> None:
+    compared = 0
+    for number, (path, address, code) in enumerate(lab.blocks(seed, 60)):
+        start = Start(1000 * seed + number)
+        ours = supported(code, address, start)
+        if ours is None or not isinstance(ours[0].next, int):
+            continue  # angr does not go on after system calls and signals as we do
+        theirs = oracle.end_of(oracle.successor(code, address, start, ours[0]), ours[0])
+        compared += 1
+        assert theirs == ours[0].concrete(), f"{path.name} {address:#x} from {start.seed}"
+    assert compared > 50
