@@ -32,7 +32,8 @@ from soft.launch.process import (
 from soft.launch.profile import Profile, commands_of
 from soft.launch.quiet import InputQueues, Processes
 
-MAX_PORTS = 16
+# As many as a scenario may ask for.
+MAX_PORTS = 48
 # A UNIX socket's path has 107 bytes at most; the longest name of ours below the directory has 12.
 _LONGEST_DIRECTORY = 90
 # Longer than an agent takes to read what it was sent, or to come to rest.
@@ -100,6 +101,8 @@ class Agent:
                 f"The agent did not {verb} at {self._end.text} within "
                 f"{self.profile.start_timeout_ms} ms.{self.last_words()}"
             )
+        # One connection is all that a run has: an agent that comes back after a close is refused.
+        self._end.close()
         watched = {self.pid, self._process.pid} if self.profile.sleeps else set()
         self._processes = Processes(pid for pid in watched if Path(f"/proc/{pid}").exists())
         if self.profile.address_kind == "tcp" or self.profile.ports in ("veth", "tap"):
@@ -143,8 +146,6 @@ class Agent:
             raise SoftError(self._left(shake))
         if not burst.quiet:
             raise SoftError(f"The agent does not come to rest after the handshake.{self.last_words()}")
-        # One connection is all that a run has: an agent that comes back after a close is refused.
-        self._end.close()
         return shake.features
 
     def _answer(self, shake: Handshake, data: bytes) -> bytes:
@@ -235,8 +236,9 @@ class _Ending:
 
 def _private_directory(stack: contextlib.ExitStack) -> Path:
     where = tempfile.gettempdir()
-    path = Path(tempfile.mkdtemp(prefix="soft-", dir=where if len(where) < _LONGEST_DIRECTORY - 14 else "/tmp"))
-    stack.callback(shutil.rmtree, path, ignore_errors=True)
+    with uninterrupted():
+        path = Path(tempfile.mkdtemp(prefix="soft-", dir=where if len(where) < _LONGEST_DIRECTORY - 14 else "/tmp"))
+        stack.callback(shutil.rmtree, path, ignore_errors=True)
     return path
 
 
@@ -252,7 +254,8 @@ def _launch(
     ending: _Ending,
 ) -> Agent:
     namespace = stack.enter_context(Namespace()) if profile.needs_namespace else None
-    plans = [PortPlan(number, profile.ports, directory) for number in range(1, count + 1)]
+    numbers = range(1, count + 1) if profile.ports != "none" else ()
+    plans = [PortPlan(number, profile.ports, directory) for number in numbers]
     ports = _open_ports(plans, namespace)
     for port in ports:
         stack.callback(port.close)
@@ -298,8 +301,6 @@ def _open_ports(plans: list[PortPlan], namespace: Namespace | None) -> list[Port
     }
     if plans[0].kind in kinds:
         return [kinds[plans[0].kind](plan) for plan in plans]
-    if plans[0].kind == "none":
-        return []
     raise SoftError(f"Ports of kind {plans[0].kind} need a network namespace; the profile must not forbid it.")
 
 

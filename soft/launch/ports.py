@@ -16,6 +16,8 @@ from pathlib import Path
 from soft.errors import SoftError
 
 MAX_FRAME = 65535
+# Until an agent that does not take a frame is given up.
+_SEND_SECONDS = 1.0
 _SIOCOUTQ = 0x5411
 # <linux/if_packet.h>; Python has no names for these.
 _SOL_PACKET = 263
@@ -123,7 +125,7 @@ class UnixDatagramPort(Port):
         self._socket.bind(str(plan.peer_path))
 
     def send(self, frame: bytes) -> None:
-        deadline = time.monotonic() + 1.0
+        deadline = time.monotonic() + _SEND_SECONDS
         while True:
             try:
                 self._socket.sendto(frame, self._agent_end)
@@ -171,7 +173,8 @@ class LengthPrefixedPort(Port):
             raise SoftError(
                 f"The agent did not connect {self.name} to its stream socket within {timeout:.1f} s."
             ) from None
-        self._stream.settimeout(1.0)
+        # A socket with a timeout would make recv wait for more even when it is told not to.
+        self._stream.setblocking(False)
 
     def _connected(self) -> socket.socket:
         if self._stream is None:
@@ -179,12 +182,21 @@ class LengthPrefixedPort(Port):
         return self._stream
 
     def send(self, frame: bytes) -> None:
-        self._connected().sendall(len(frame).to_bytes(2, "big") + frame)
+        stream = self._connected()
+        left = len(frame).to_bytes(2, "big") + frame
+        deadline = time.monotonic() + _SEND_SECONDS
+        while left:
+            try:
+                left = left[stream.send(left) :]
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.001)
 
     def receive(self) -> list[bytes]:
         stream = self._connected()
         with contextlib.suppress(BlockingIOError, ConnectionResetError):
-            while chunk := stream.recv(1 << 20, socket.MSG_DONTWAIT):
+            while chunk := stream.recv(1 << 20):
                 self._buffer += chunk
             self._closed = True
         frames: list[bytes] = []

@@ -170,7 +170,7 @@ def _check(profile: Profile) -> None:
             if name == "ports":
                 if not is_argument or text != "{ports}":
                     raise SoftError(f"{source}: {{ports}} in `{where}` must be an argument of its own in a command.")
-            elif name not in known and not re.fullmatch(r"port([1-9]|1[0-6])", name):
+            elif name not in known and not re.fullmatch(r"port([1-9]|[1-3][0-9]|4[0-8])", name):
                 raise SoftError(
                     f"{source}: `{where}` uses the unknown placeholder {{{name}}}; known here are "
                     f"{', '.join('{' + each + '}' for each in sorted(known))}."
@@ -203,7 +203,7 @@ def _templates(profile: Profile) -> Iterator[tuple[str, str, bool]]:
     """Every text with placeholders: where it stands, the text, and whether it is one argument of a command."""
     for text in profile.command:
         yield "command", text, True
-    for text in profile.port_argument:
+    for text in profile.port_argument if profile.ports != "none" else ():
         yield "port_argument", text, False
     for where, command in _all_commands(profile):
         for text in command.command:

@@ -1,0 +1,74 @@
+"""When an agent counts as asleep."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from soft.launch.quiet import InputQueues, Processes
+
+
+@contextmanager
+def python(code: str, **options: object) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", code], stdout=subprocess.PIPE, **options)  # type: ignore[call-overload]
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def eventually(processes: Processes, asleep: bool) -> bool:
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        if processes.asleep() is asleep:
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def test_a_process_that_waits_sleeps_and_one_that_computes_does_not() -> None:
+    with python("import select; print(flush=True); select.poll().poll()") as process:
+        watched = Processes([process.pid])
+        assert watched.can_be_seen
+        assert eventually(watched, True)
+        watched.close()
+    with python("print(flush=True)\nwhile True: pass") as process:
+        watched = Processes([process.pid])
+        assert eventually(watched, False)
+        process.kill()
+        process.wait()
+        assert eventually(watched, True)
+        watched.close()
+
+
+def test_every_thread_must_sleep() -> None:
+    sleeper = "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()"
+    with python(f"{sleeper}\nprint(flush=True)\nwhile True: pass") as process:
+        watched = Processes([process.pid])
+        assert not all(watched.asleep() for _ in range(200))
+        watched.close()
+
+
+def test_what_an_agent_has_not_read_is_seen_from_outside() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as ours:
+        theirs, _ = listener.accept()
+        code = "print(flush=True); import time; time.sleep(60)"
+        with theirs, python(code, pass_fds=(theirs.fileno(),)) as process:
+            queues = InputQueues(process.pid)
+            assert queues.empty()
+            ours.sendall(b"unread")
+            deadline = time.monotonic() + 5
+            while queues.empty() and time.monotonic() < deadline:
+                time.sleep(0.001)
+            assert not queues.empty()
+            assert theirs.recv(6) == b"unread"
+            assert queues.empty()
+            queues.close()
