@@ -9,14 +9,15 @@ import os
 import signal
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
 from harness.frozen import REGISTERS
 from soft.errors import SoftError
 
-_CONT, _SINGLESTEP, _GETREGS, _SETREGS, _GETFPREGS, _DETACH = 7, 9, 12, 13, 14, 17
+_CONT, _SINGLESTEP, _GETREGS, _SETREGS, _GETFPREGS, _DETACH, _SYSCALL = 7, 9, 12, 13, 14, 17, 24
+_SETOPTIONS, _TRACESYSGOOD = 0x4200, 1
 _SEIZE, _INTERRUPT, _GETSIGMASK, _SETSIGMASK = 0x4206, 0x4207, 0x420A, 0x420B
 _EVENT_STOP = 128
 _WALL = 0x40000000
@@ -30,6 +31,7 @@ SCRATCH = -1
 
 # What rax holds when a system call was interrupted: EINTR, and the kernel's own ERESTARTSYS, ERESTARTNOINTR,
 # ERESTARTNOHAND and ERESTART_RESTARTBLOCK, which only a tracer sees.
+_NO_CALL = (1 << 64) - 1
 _INTERRUPTED = frozenset(-number & (1 << 64) - 1 for number in (4, 512, 513, 514, 516))
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -107,7 +109,7 @@ class Stopped:
                 pause = 0.00005
                 continue
             if time.monotonic() > self._deadline:
-                raise SoftError("A thread of the agent cannot be stopped: it is inside the kernel for too long.")
+                raise SoftError("The agent cannot be frozen: one of its threads does not come to a stop.")
             time.sleep(pause)
             pause = min(2 * pause, 0.005)
 
@@ -167,12 +169,15 @@ class Stopped:
         memory are as before afterwards.
         """
         before, mask = self.registers(tid), self.blocked_signals(tid)
-        if self.read(before["rip"] - 2, 2) != _SYSCALL_INSTRUCTION:
-            raise OSError(errno.EINVAL, "The thread does not stand behind a system call")
+        instruction = before["rip"] - 2
+        if self.read(instruction, 2) != _SYSCALL_INSTRUCTION:
+            instruction = before["rip"]
+            if self.read(instruction, 2) != _SYSCALL_INSTRUCTION:
+                raise OSError(errno.EINVAL, "The thread does not stand at a system call")
         scratch = (before["rsp"] - _BELOW_RED_ZONE - answer) & ~15
         kept = self.read(scratch, answer) if answer else b""
         # Without a number in orig_rax the kernel does not make the interrupted call again.
-        wanted = before | {"rip": before["rip"] - 2, "rax": number, "orig_rax": (1 << 64) - 1}
+        wanted = before | {"rip": instruction, "rax": number, "orig_rax": _NO_CALL}
         for name, value in zip(("rdi", "rsi", "rdx", "r10", "r8", "r9"), arguments, strict=False):
             wanted[name] = scratch if value == SCRATCH else value
         try:
@@ -193,6 +198,37 @@ class Stopped:
             if os.WSTOPSIG(status) == signal.SIGTRAP:
                 return
             _ptrace(_SINGLESTEP, tid)
+        raise SoftError("The agent ended while it was being frozen.")
+
+    # ------------------------------------------------------------------------------------------ running
+
+    def run_to_call(self, tid: int, wanted: Callable[[int, dict[str, int]], bool], most: int) -> dict[str, int] | None:
+        """Let one thread run until it is about to make a system call that is wanted, and stop it there.
+
+        Returns its registers as they would be inside that call; None if it makes `most` calls and none was wanted.
+        """
+        _ptrace(_SETOPTIONS, tid, 0, _TRACESYSGOOD)
+        for _ in range(most):
+            self._to_call_stop(tid)
+            inside = self.registers(tid)
+            if wanted(inside["orig_rax"], inside):
+                # A call of number -1 does nothing; then the thread is put before the call again.
+                self.set_registers(tid, inside | {"orig_rax": _NO_CALL})
+                self._to_call_stop(tid)
+                before = {"rip": inside["rip"] - 2, "rax": inside["orig_rax"], "orig_rax": _NO_CALL}
+                self.set_registers(tid, inside | before)
+                return inside | {"rax": min(_INTERRUPTED)}
+            self._to_call_stop(tid)
+        return None
+
+    def _to_call_stop(self, tid: int) -> None:
+        """To the beginning of the next system call, or to the end of the one that the thread is in."""
+        _ptrace(_SYSCALL, tid)
+        for status in self.stops(tid):
+            if os.WSTOPSIG(status) == signal.SIGTRAP | 0x80:
+                return
+            delivered = os.WSTOPSIG(status) if status >> 16 == 0 else 0
+            _ptrace(_SYSCALL, tid, 0, delivered)
         raise SoftError("The agent ended while it was being frozen.")
 
     def _set_blocked(self, tid: int, mask: int) -> None:

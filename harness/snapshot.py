@@ -34,6 +34,8 @@ __all__ = [
 _PATIENCE = 5.0
 # For this long only a thread that waits for the control channel itself is good enough.
 _STRICT = 0.3
+# System calls of a thread that never sleeps until it must have looked at the control channel.
+_MOST_CALLS = 1000
 # The kernel lets a stack grow to the limit of the process; without a limit, this is more than recursion needs to show.
 _MOST_STACK = 64 << 20
 # The kernel's own pages, which /proc/PID/mem does not give.
@@ -66,6 +68,7 @@ def freeze(target: Target, *, ports: int, handshake: bool = True, version: int =
     return replace(
         snapshot,
         label=target.label,
+        ports=ports,
         handshake=handshake,
         version=version,
         sent_before=sent_before,
@@ -101,20 +104,24 @@ def _first_words(agent: Agent) -> bytes:
 def capture(agent: Agent) -> Snapshot:
     """The agent as it stands when it next waits for its controller. It must have a control channel."""
     pid, plans = agent.pid, [port.describe for port in agent.ports.values()]
+    patience = _PATIENCE if agent.profile.sleeps else _STRICT
     begin, pause = time.monotonic(), 0.005
     while True:
-        _await_sleep(pid, begin + _PATIENCE)
+        _await_sleep(pid, begin + patience)
         with Stopped(pid) as stopped:
             waited = time.monotonic() - begin
             descriptors = descriptors_of(pid, agent.control, plans)
             threads = tuple(_thread(stopped, tid) for tid in sorted(stopped.tids))
             main = control_thread(threads, descriptors, stopped.read, strict=waited < _STRICT)
+            if main is None and waited > patience:
+                main = _brought_to_wait(stopped, threads, descriptors)
             if main is not None:
-                threads = tuple(_named_again(thread) if thread is main else thread for thread in threads)
+                main = _named_again(main)
+                threads = tuple(main if thread.tid == main.tid else thread for thread in threads)
                 return _read(stopped, agent, main.tid, threads, descriptors)
-        if waited > _PATIENCE:
+        if waited > patience:
             raise SoftError(
-                f"None of the agent's {len(threads)} threads came to wait for the controller within {_PATIENCE:.0f} s."
+                f"None of the agent's threads ({len(threads)}) came to wait for the controller within {patience:.1f} s."
                 f"{agent.last_words()}"
             )
         time.sleep(pause)
@@ -156,6 +163,29 @@ def control_thread(
             return found[0]
     only = threads[0] if len(threads) == 1 and not strict else None
     return only if only is not None and (only.in_syscall in SLEEP or waits[only.tid]) else None
+
+
+def _brought_to_wait(
+    stopped: Stopped, threads: tuple[Thread, ...], descriptors: Mapping[int, Descriptor]
+) -> Thread | None:
+    """An agent that never sleeps: the thread that looks at the control channel, stopped when it does so next."""
+    control = {number for number, each in descriptors.items() if each.kind == "control"}
+
+    def looks(call: int, registers: Mapping[str, int]) -> bool:
+        return bool(control & waits_for(call, registers, stopped.read, descriptors))
+
+    for thread in threads:
+        if thread.in_syscall is None and (registers := stopped.run_to_call(thread.tid, looks, _MOST_CALLS)):
+            floating = stopped.floating_point(thread.tid)
+            return replace(
+                thread,
+                registers=registers,
+                xmm=floating.xmm,
+                mxcsr=floating.mxcsr,
+                fcw=floating.fcw,
+                in_syscall=interrupted_call(registers),
+            )
+    return None
 
 
 def _named_again(thread: Thread) -> Thread:

@@ -231,8 +231,11 @@ def _places(stub: Stub, images: list[_Image], size: int) -> list[int]:
 
 def _images(pid: int) -> Iterator[_Image]:
     """The program first, then its libraries; the dynamic linker has done its work and is left alone."""
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
+    try:
+        from elftools.common.exceptions import ELFError
+        from elftools.elf.elffile import ELFFile
+    except ImportError:
+        raise SoftError("Stubs need pyelftools, which comes with `pip install soft-openflow[explore]`.") from None
 
     program = os.readlink(f"/proc/{pid}/exe")
     bases: dict[str, int] = {}
