@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from soft.openflow.layout import (
     HEADER_SIZE,
@@ -28,7 +28,16 @@ from soft.openflow.layout import (
 )
 from soft.openflow.packets import FRAMES, fill_checksums
 from soft.scenarios.model import Variable, suggestion
-from soft.scenarios.values import FieldError, Symbolic, check_keys, field_value, hex_bytes, is_symbolic, number
+from soft.scenarios.values import (
+    FieldError,
+    Symbolic,
+    check_keys,
+    field_value,
+    hex_bytes,
+    is_symbolic,
+    number,
+    quoted,
+)
 from soft.solve import terms
 from soft.trace import Payload
 
@@ -120,7 +129,7 @@ class Builder:
             template = self.layout.messages.get(name) if isinstance(name, str) else None
             if template is None:
                 known = [*self.layout.messages, "message", "raw"]
-                raise FieldError(f"there is no message {name!r}{suggestion(str(name), known)}", ("send",))
+                raise FieldError(f"there is no message {quoted(name)}{suggestion(str(name), known)}", ("send",))
             elements, code = template.elements, template.code
         header = {key: rest.pop(key) for key in _HEADER_KEYS if key in rest}
         body = self._elements(step, elements, rest)
@@ -151,7 +160,7 @@ class Builder:
         kind = fields.pop("kind", "tcp")
         frame = FRAMES.get(kind) if isinstance(kind, str) else None
         if frame is None:
-            raise FieldError(f"there is no packet {kind!r}{suggestion(str(kind), FRAMES)}", ("kind",))
+            raise FieldError(f"there is no packet {quoted(kind)}{suggestion(str(kind), FRAMES)}", ("kind",))
         chunks = self._elements(prefix, frame.elements, fields)
         data = fill_checksums(frame, self._default_bytes(chunks))
         for checksum in frame.checksums:
@@ -321,6 +330,12 @@ class Builder:
 
     def _data(self, prefix: str, name: str, value: object) -> list[Chunk]:
         """Bytes: hexadecimal, {symbolic, bytes = N}, {packet = ...}, or a list of such parts and named ones."""
+        if isinstance(value, dict) and is_symbolic(value) and "bytes" in value:
+            size = value["bytes"]
+            if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= MOST_SYMBOLIC_BYTES:
+                raise FieldError(f"bytes is 1 to {MOST_SYMBOLIC_BYTES}", (name, "bytes"))
+            field = Field(name, 8 * size, "bytes")
+            return [self._field(prefix, field, {name: {k: v for k, v in value.items() if k != "bytes"}})]
         try:
             if isinstance(value, list):
                 return self._parts(f"{prefix}.{name}", value)
@@ -330,14 +345,8 @@ class Builder:
             if isinstance(value, dict) and "packet" in value:
                 check_keys(value, ("packet",))
                 return self._packet_at(f"{prefix}.{name}", value["packet"])
-            if isinstance(value, dict) and is_symbolic(value) and "bytes" in value:
-                size = value["bytes"]
-                if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= MOST_SYMBOLIC_BYTES:
-                    raise FieldError(f"bytes is 1 to {MOST_SYMBOLIC_BYTES}", ("bytes",))
-                field = Field(name, 8 * size, "bytes")
-                return [self._field(prefix, field, {name: {k: v for k, v in value.items() if k != "bytes"}})]
         except FieldError as error:
-            raise (error if error.path[:1] == (name,) else error.under(name)) from None
+            raise error.under(name) from None
         raise FieldError(
             "bytes are written in hexadecimal, as {symbolic = true, bytes = N}, {packet = ...}, or a list of parts",
             (name,),
@@ -354,19 +363,17 @@ class Builder:
             raise FieldError(f"at most {MOST_PARTS} parts")
         chunks: list[Chunk] = []
         for index, part in enumerate(parts):
+            named = isinstance(part, dict) and "name" in part
             try:
-                if isinstance(part, dict) and "name" in part:
-                    chunks.append(self._named_part(prefix, part))
-                else:
-                    chunks += self._data(prefix, str(index), part)
+                chunks += [self._named_part(prefix, part)] if named else self._data(prefix, str(index), part)
             except FieldError as error:
-                path = error.path[1:] if error.path[:1] == (str(index),) else error.path
+                path = error.path if named else error.path[1:]
                 raise FieldError(error.sentence, (index, *path)) from None
         if sum(chunk.bits for chunk in chunks) % 8:
             raise FieldError("the parts together are no whole number of bytes")
         return chunks
 
-    def _named_part(self, prefix: str, part: Table) -> Chunk:
+    def _named_part(self, prefix: str, part: Any) -> Chunk:
         """{name, bits, value}: a field that the layout does not know."""
         check_keys(part, ("name", "bits", "value"))
         name, bits = part["name"], part.get("bits")

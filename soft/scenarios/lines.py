@@ -117,6 +117,7 @@ class _Scanner:
     def _value(self, path: Path) -> None:
         opening = self._peek()
         if opening not in ("[", "{"):
+            self._at += 1
             while self._peek() not in ("\n", ",", "]", "}"):
                 self._at += 1
             return

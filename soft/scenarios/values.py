@@ -98,7 +98,7 @@ def _inner(field: Field, value: object, key: str) -> int:
 def number(field: Field, value: object) -> int:
     """A concrete value: a number, "0x..", a name of the specification, a list of flags, an address, hex bytes."""
     if isinstance(value, bool) or not isinstance(value, int | str | list):
-        raise FieldError(f"{_show(value)} is no value for this field; {_wanted(field)}")
+        raise FieldError(f"{quoted(value)} is no value for this field; {_wanted(field)}")
     if isinstance(value, list):
         if field.names is None or not field.names.flags:
             raise FieldError(f"a list is no value for this field; {_wanted(field)}")
@@ -109,7 +109,7 @@ def number(field: Field, value: object) -> int:
     result = value if isinstance(value, int) else _from_text(field, value)
     if not 0 <= result < 1 << field.bits:
         unit = "1 bit" if field.bits == 1 else f"{field.bits} bits"
-        raise FieldError(f"{_show(value)} does not fit in {unit}, 0 to {hex((1 << field.bits) - 1)}")
+        raise FieldError(f"{quoted(value)} does not fit in {unit}, 0 to {hex((1 << field.bits) - 1)}")
     return result
 
 
@@ -135,7 +135,7 @@ def _from_text(field: Field, text: str) -> int:
     if _NUMBER.fullmatch(text):
         return int(text, 0) if text.startswith("0x") else int(text)
     near = suggestion(text, field.names.values) if field.names is not None else f"; {_wanted(field)}"
-    raise FieldError(f"{_show(text)} is no value for this field{near}")
+    raise FieldError(f"{quoted(text)} is no value for this field{near}")
 
 
 def hex_bytes(text: str) -> bytes:
@@ -144,16 +144,17 @@ def hex_bytes(text: str) -> bytes:
     try:
         return bytes.fromhex(bare)
     except ValueError:
-        raise FieldError(f"{_show(text)} is not a sequence of bytes in hexadecimal") from None
+        raise FieldError(f"{quoted(text)} is not a sequence of bytes in hexadecimal") from None
 
 
 def check_keys(table: dict[str, object], known: tuple[str, ...] | list[str]) -> None:
     for key in table:
         if key not in known:
-            raise FieldError(f"there is no {key!r} here{suggestion(key, known)}", (key,))
+            raise FieldError(f"there is no {quoted(key)} here{suggestion(key, known)}", (key,))
 
 
-def _show(value: object) -> str:
+def quoted(value: object) -> str:
+    """A value for an error's sentence, however long it is."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"a number of {value.bit_length()} bits"  # Python refuses to print very long ones
     text = repr(value).lower() if isinstance(value, bool) else repr(value)
