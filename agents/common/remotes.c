@@ -236,17 +236,17 @@ static void drop_closed(struct remotes *remotes, int64_t now)
 
 void remotes_run(struct remotes *remotes, const struct pollfd *fds, int n_fds, int64_t now)
 {
-    int n_channels = remotes->n_channels; /* The accepted ones below are not in 'fds'. */
+    int n_channels = remotes->n_channels; /* In 'fds', before some are dropped and accepted. */
 
     for (int i = 0; i < n_channels; i++) {
         if (fds[i].revents) {
             run_channel(remotes, remotes->channels[i], fds[i].revents);
         }
     }
+    drop_closed(remotes, now); /* First, so that there is room for those who come. */
     if (n_fds > n_channels && fds[n_channels].revents) {
         accept_controllers(remotes);
     }
-    drop_closed(remotes, now);
     if (wants_to_connect(remotes) && now >= remotes->next_attempt) {
         start_connecting(remotes, now);
     }

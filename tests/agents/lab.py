@@ -48,6 +48,14 @@ def binary(name: str) -> str:
     return str(BUILD / name)
 
 
+def free_tcp_port() -> int:
+    """A port of the loopback interface on which nobody listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+    return number
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One OpenFlow message."""
@@ -240,23 +248,31 @@ class Port:
         self.socket.sendto(frame, str(self.agent_path))
 
     def received(self) -> list[bytes]:
+        """Frames that have come."""
         frames = []
         with contextlib.suppress(BlockingIOError):
             while True:
-                frames.append(self.socket.recv(65536, socket.MSG_DONTWAIT))
+                frames.append(self.next(0))
         return frames
+
+    def next(self, seconds: float = PATIENCE) -> bytes:
+        """The next frame; raises TimeoutError if none comes in time."""
+        self.socket.settimeout(seconds)
+        return self.socket.recv(65536)
 
 
 class Lab:
-    """An agent with four ports that listens for controllers."""
+    """An agent with four ports; it listens for controllers on a UNIX socket, unless `control` says otherwise."""
 
-    def __init__(self, directory: Path, command: Sequence[str], arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self, directory: Path, command: Sequence[str], arguments: Sequence[str] = (), control: str | None = None
+    ) -> None:
         self.address = str(directory / "control")
         self.ports = {number: Port(directory, number) for number in range(1, 5)}
         self._sockets = [port.socket for port in self.ports.values()]
         options = [port.option for port in self.ports.values()]
         self.process = subprocess.Popen(
-            [*command, f"--listen=unix:{self.address}", *options, *arguments], stderr=subprocess.PIPE
+            [*command, control or f"--listen=unix:{self.address}", *options, *arguments], stderr=subprocess.PIPE
         )
 
     def connect(self) -> Controller:
