@@ -121,6 +121,12 @@ def test_a_line_that_is_no_stub(line: str) -> None:
         parse(line, "a.toml")
 
 
+def test_no_permission_to_trace(binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("soft.launch.process._PTRACE_TRACEME", 0x9999)  # which the kernel refuses
+    with pytest.raises(SoftError, match=r"small_agent` could not be started under our trace: it is not permitted\.$"):
+        computed(binary, INLINED)
+
+
 def test_constant_functions() -> None:
     assert constant_function(5) == bytes.fromhex("b805000000c3")
     assert constant_function(1 << 32) == bytes.fromhex("48b80000000001000000c3")
