@@ -339,9 +339,9 @@ VALUES = st.recursive(
     ),
     max_leaves=6,
 )
+FIELDS = ["size", "type", "xid", "length", "version", "flags", "priority"]
 KEYS = st.sampled_from(
-    ["send", "probe", "wait", "range_ms", "packet", "match", "actions", "data", "body", "bytes", "size", "type", "xid"]
-    + ["length", "version", "flags", "priority"]
+    ["send", "probe", "wait", "range_ms", "packet", "match", "actions", "data", "body", "bytes", *FIELDS]
 )
 
 
