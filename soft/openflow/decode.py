@@ -7,6 +7,7 @@ read by the same layouts from which scenarios are built; `decoded` asks os-ken, 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -98,6 +99,8 @@ def decoded(data: bytes) -> dict[str, Any] | None:
 
     if len(data) < HEADER_SIZE:
         return None
+    # os-ken logs a traceback for every message that it cannot read; here that is no news.
+    logging.getLogger(ofproto_parser.__name__).disabled = True
     version, kind, length = data[0], data[1], int.from_bytes(data[2:4], "big")
     try:
         datapath = ofproto_protocol.ProtocolDesc(version=version)
