@@ -117,9 +117,13 @@ class Machine:
         finally:
             self.executed += count
 
+    def prepare(self, address: int) -> Block:
+        """The compiled block at `address`."""
+        return self.blocks.get(address) or self._compile(address)
+
     def step(self, address: int) -> Any:
         """Execute one block, and give what it gives: the next address, with the jump kind if it is not just a jump."""
-        return self._compile(address)()
+        return self.prepare(address)()
 
     def pin(self, value: Value) -> int:
         """The concrete value, with the condition that it is this one."""

@@ -2,7 +2,8 @@
 
 The accessors are closures over a few dictionaries, because the compiled blocks call them for every load and store.
 Each first tries what nearly every access is, an integer address in a page without symbolic bytes, and leaves whatever
-that attempt trips over (a page not seen yet, a page boundary, a symbolic address or value) to the general way.
+that attempt trips over (a page not seen yet, a page boundary, a symbolic address or value) to the general way. There
+too an address is reduced to 64 bits: blocks compute `rbp - 8` and do not care whether it is below zero.
 A byte that is symbolic also has its concrete value in the page.
 """
 
@@ -18,6 +19,7 @@ from soft.solve import terms as t
 from soft.solve.terms import Term
 
 PAGE = 4096
+_MASK64 = (1 << 64) - 1
 # Permissions of a page that is mapped but may not be accessed; the empty string stands for "not mapped".
 NO_ACCESS = "-"
 
@@ -167,6 +169,7 @@ class Memory:
         def load(address: Any, size: int) -> Any:
             if address.__class__ is not int:
                 return self._indirect(address, size)
+            address &= _MASK64
             page, offset = address >> 12, address & 4095
             if offset + size <= PAGE:
                 value = from_bytes(read_page(page, address)[offset : offset + size], "little")
@@ -202,6 +205,7 @@ class Memory:
             if address.__class__ is not int:
                 self._store_indirect(address, value, size)
                 return
+            address &= _MASK64
             data = (value if value.__class__ is int else value.value).to_bytes(size, "little")
             page, offset = address >> 12, address & 4095
             first = PAGE - offset

@@ -53,6 +53,12 @@ def _mask(width: int) -> str:
     return hex((1 << width) - 1)
 
 
+def _signed(place: str, width: int) -> str:
+    """The text of a signed value: flipping the sign bit and taking it off again is cheaper than a call."""
+    top = hex(1 << width - 1)
+    return f"(({place} ^ {top}) - {top})"
+
+
 def _count_leading(x: int, width: int) -> int:
     return width - x.bit_length()
 
@@ -102,7 +108,6 @@ def _is_extension(high: Term, low: Term, is_signed: bool) -> bool:
 
 # What the integer expressions of compiled blocks may call.
 EXPRESSION_NAMES: dict[str, Any] = {
-    "signed": signed,
     "count_leading": _count_leading,
     "count_trailing": _count_trailing,
     "divmod_halves": _divmod,
@@ -172,7 +177,7 @@ def _scalar(name: str) -> Scalar | None:
         return {
             "Shl": (f"({{0}} << {{1}}) & {_mask(width)}", _shift(t.shl, width)),
             "Shr": ("{0} >> {1}", _shift(t.lshr, width)),
-            "Sar": (f"(signed({{0}}, {width}) >> {{1}}) & {_mask(width)}", _shift(t.ashr, width)),
+            "Sar": (f"({_signed('{0}', width)} >> {{1}}) & {_mask(width)}", _shift(t.ashr, width)),
         }[m[1]]
     if m := re.fullmatch(r"(?:Cas|Exp)?Cmp(EQ|NE)(8|16|32|64)", name):
         sign, condition = {"EQ": ("==", t.eq), "NE": ("!=", t.ne)}[m[1]]
@@ -182,7 +187,9 @@ def _scalar(name: str) -> Scalar | None:
         condition = {"LTU": t.ult, "LEU": t.ule, "LTS": t.slt, "LES": t.sle}[m[1] + m[3]]
         if m[3] == "U":
             return f"1 if {{0}} {sign} {{1}} else 0", _flag(condition)
-        return f"1 if signed({{0}}, {m[2]}) {sign} signed({{1}}, {m[2]}) else 0", _flag(condition)
+        # With the sign bit flipped, signed order is unsigned order.
+        top = hex(1 << int(m[2]) - 1)
+        return f"1 if ({{0}} ^ {top}) {sign} ({{1}} ^ {top}) else 0", _flag(condition)
     if m := re.fullmatch(r"Not(1|8|16|32|64|V128|V256)", name):
         return f"{{0}} ^ {_mask(int(m[1].lstrip('V')))}", t.not_
     if m := re.fullmatch(r"(Clz|Ctz)(?:Nat)?(32|64)", name):
@@ -192,7 +199,7 @@ def _scalar(name: str) -> Scalar | None:
         width = int(m[2])
         if m[1] == "U":
             return "{0} * {1}", _wide_multiply(width, t.zero_extend)
-        wide = f"(signed({{0}}, {width}) * signed({{1}}, {width})) & {_mask(2 * width)}"
+        wide = f"({_signed('{0}', width)} * {_signed('{1}', width)}) & {_mask(2 * width)}"
         return wide, _wide_multiply(width, t.sign_extend)
     if m := re.fullmatch(r"DivMod(U|S)(?:64to32|128to64)", name):
         half = 32 if name.endswith("32") else 64
@@ -205,7 +212,7 @@ def _conversion(name: str) -> Scalar | None:
         source, target = int(m[1]), int(m[3].lstrip("V"))
         if m[2] == "U":
             return "{0}", lambda a: t.zero_extend(target - source, a)
-        return f"signed({{0}}, {source}) & {_mask(target)}", lambda a: t.sign_extend(target - source, a)
+        return f"{_signed('{0}', source)} & {_mask(target)}", lambda a: t.sign_extend(target - source, a)
     if m := re.fullmatch(r"V?(8|16|32|64|128)to(1|8|16|32|64)", name):
         target = int(m[2])
         return f"{{0}} & {_mask(target)}", lambda a: t.extract(target - 1, 0, a)

@@ -12,7 +12,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from harness.machine.compiler import ARCH, REGISTER_SLOTS, REGISTERS, lift
-from harness.machine.ends import Trap, Unsupported
+from harness.machine.ends import Fault, Trap, Unsupported
 from harness.machine.machine import Machine
 from harness.machine.memory import PAGE
 from harness.machine.values import Sym, Value, concrete
@@ -96,8 +96,10 @@ class Start:
         return self.pages[number]
 
     def source(self, code: bytes, address: int) -> Callable[[int], tuple[bytes, str] | None]:
-        def page(number: int) -> tuple[bytes, str]:
+        def page(number: int) -> tuple[bytes, str] | None:
             start = number * PAGE
+            if start >> 64:
+                return None
             if address < start + PAGE and start < address + len(code):
                 whole = bytearray(PAGE)
                 low, high = max(start, address), min(start + PAGE, address + len(code))
@@ -172,6 +174,8 @@ def execute(
             following = (recorder.pin(result[0]), result[1])
     except Trap as trap:
         following = trap.signal
+    except Fault:
+        following = "SIGSEGV"
     memory = machine.memory
     changed: dict[int, Value] = {}
     for page in sorted(set(memory.written) | touched):

@@ -91,7 +91,7 @@ def test_a_symbol_stays_whole_through_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "write"), [(15, False), (20, False), (15, True), (18, True), (19, True), (1 << 52, False)]
+    ("page", "write"), [(15, False), (20, False), (15, True), (18, True), (19, True), ((1 << 52) - 1, False)]
 )
 def test_accesses_outside_or_against_permissions_fault(page: int, write: bool) -> None:
     for size in (1, 2, 4, 8, 16):
@@ -99,6 +99,14 @@ def test_accesses_outside_or_against_permissions_fault(page: int, write: bool) -
         with pytest.raises(Fault) as fault:
             stores[size](page * PAGE + 8, 0) if write else loads[size](page * PAGE + 8)
         assert fault.value.address == page * PAGE + 8
+
+
+def test_addresses_are_reduced_to_64_bits() -> None:
+    m = memory()
+    assert m.load4(FIRST * PAGE + (1 << 64)) == m.load4(FIRST * PAGE)
+    with pytest.raises(Fault) as fault:
+        m.store4(-8, 1)
+    assert fault.value.address == (1 << 64) - 8
 
 
 def test_an_access_across_the_end_faults_and_changes_nothing() -> None:
