@@ -37,6 +37,7 @@ class Component:
     bitmap: int | None
     steps: dict[Term, Component] = field(default_factory=dict)
     negations: dict[tuple[Term, ...], Model | None] = field(default_factory=dict)
+    values: dict[Term, Array | None] = field(default_factory=dict)
 
     def assignment(self, index: int) -> Model:
         model: Model = {}
@@ -168,6 +169,11 @@ class Feasibility:
     def allowed_values(self, components: Mapping[str, Component], term: Term) -> Array | None:
         """A superset of the values that a term can have, if its variables are few bits."""
         together = self._component(components, term)
+        if term not in together.values:
+            together.values[term] = self._values(together, term)
+        return together.values[term]
+
+    def _values(self, together: Component, term: Term) -> Array | None:
         variables = together.variables
         if together.bitmap is None:
             names = sorted(term.variables)
@@ -181,6 +187,9 @@ class Feasibility:
             rows = 1 << sum(width for _, width in variables)
             raw = together.bitmap.to_bytes(max(1, rows // 8), "little")
             values = values[np.unpackbits(np.frombuffer(raw, dtype=np.uint8), bitorder="little")[:rows].astype(bool)]
+        if term.width <= NARROW_BITS:
+            # A table of all values is much quicker than sorting them.
+            return np.flatnonzero(np.bincount(values.astype(np.int64), minlength=1)).astype(np.uint64)
         return np.unique(values)
 
     # ---------------------------------------------------------------------------------------------- bitmaps

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
 
 from harness.feasible import Component, Feasibility, GaveUp, Model
-from harness.machine.memory import PAGE, Fault, Memory
+from harness.machine.ends import Fault
+from harness.machine.memory import Memory
 from harness.machine.values import Sym, Value, concrete, make, term_of
 from soft.solve import terms as t
 from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
+from soft.solve.vector import Array, evaluate_vector
 
 # A read through a symbolic address of up to this many places becomes a term over all of them; beyond, the address is
 # pinned and its other values are paths of their own.
@@ -22,15 +26,25 @@ _CORE_NODES = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What to run next: an input, from which decision on its alternatives are new, and the choices already taken.
+class Fork:
+    """Where an input leaves paths that are known already: behind `stem`, where they went on with `taken`."""
 
-    `taken` maps the number of a decision that is a choice among many to the conditions of those already followed.
+    stem: tuple[Term, ...]
+    taken: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to run next: an input, from which decision on its alternatives are new, and the choices already taken there.
+
+    The decision `bound` may be a choice among many; `taken` has the conditions of those already followed. A resumed
+    search knows no numbers of decisions: it has a `fork` instead.
     """
 
     values: Mapping[str, int]
     bound: int = 0
-    taken: Mapping[int, tuple[Term, ...]] = field(default_factory=dict)
+    taken: tuple[Term, ...] = ()
+    fork: Fork | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +79,17 @@ class Path:
     def pin(self, value: Sym) -> int:
         """Fix a value by a condition on its narrow core; its other values are alternatives of one choice."""
         core = narrow_core(value.term)
-        self._decide(t.eq(core, t.const(self._evaluate(core), core.width)), is_choice=True)
+        self._decide(self._same(value, core), is_choice=True)
         return value.value
+
+    def _same(self, value: Sym, core: Term) -> Term:
+        """That a value is what it is in this run: all values of its core that give it, where they can be listed."""
+        allowed = self._feasibility.allowed_values(self._components, core) if core is not value.term else None
+        if allowed is not None:
+            results = evaluate_vector(value.term, {}, {core: allowed})
+            if results is not None:
+                return member(core, allowed[results == np.uint64(value.value)], allowed)
+        return t.eq(core, t.const(self._evaluate(core), core.width))
 
     def read(self, address: Sym, size: int) -> Value:
         """A load through a symbolic address: one term over the places that it can reach, if they are few."""
@@ -77,7 +100,7 @@ class Path:
         mapped = {value: place for value, place in places.items() if self._is_readable(place, size)}
         here = self._evaluate(core)
         if len(mapped) < len(places):
-            inside = member(core, sorted(mapped), sorted(places))
+            inside = member(core, _array(mapped), _array(places))
             self._decide(inside if here in mapped else t.negate(inside), is_choice=False)
             if here not in mapped:
                 raise Fault(address.value, "read")
@@ -87,7 +110,7 @@ class Path:
             contents.setdefault(loaded.term if isinstance(loaded, Sym) else loaded, []).append(value)
         if len(contents) == 1:
             return self._memory.load(address.value, size)
-        candidates = sorted(mapped)
+        candidates = _array(mapped)
         if (
             size == 8
             and sum(isinstance(c, int) and self._memory.permissions(c >> 12) is not None for c in contents) > 1
@@ -95,13 +118,13 @@ class Path:
             # A table of pointers: merged, every access behind it would be symbolic. Follow one pointer a path.
             loaded = self._memory.load(address.value, size)
             group = contents[loaded.term if isinstance(loaded, Sym) else loaded]
-            self._decide(member(core, group, candidates), is_choice=True)
+            self._decide(member(core, _array(group), candidates), is_choice=True)
             return loaded
         groups = sorted(contents.items(), key=lambda item: (-len(item[1]), item[1][0]))
         width = 8 * size
         result = _as_term(groups[0][0], width)
         for content, group in groups[1:]:
-            result = t.ite(member(core, group, candidates), _as_term(content, width), result)
+            result = t.ite(member(core, _array(group), candidates), _as_term(content, width), result)
         return make(result, concrete(self._memory.load(address.value, size)))
 
     # ---------------------------------------------------------------------------------------------- decisions
@@ -117,15 +140,14 @@ class Path:
     def alternatives(self) -> list[Job]:
         """The inputs that leave this path at each of its new decisions."""
         jobs = []
-        job = self._job
+        bound, already = self._new_from()
         for number, decision in enumerate(self.decisions):
-            if number < job.bound:
+            if number < bound:
                 continue
-            earlier = job.taken.get(number, ()) if decision.is_choice else ()
+            earlier = already if number == bound and decision.is_choice else ()
             if len(earlier) >= MOST_CHOICES:
                 self.given_up[f"more than {MOST_CHOICES} values of one pinned term"] = None
                 continue
-            taken = {n: c for n, c in job.taken.items() if n < number}
             try:
                 model = self._other(decision, (*earlier, decision.condition))
             except GaveUp:
@@ -135,22 +157,34 @@ class Path:
                 continue
             values = {**self.values, **model}
             if decision.is_choice:
-                jobs.append(Job(values, number, {**taken, number: (*earlier, decision.condition)}))
+                jobs.append(Job(values, number, (*earlier, decision.condition)))
             else:
-                jobs.append(Job(values, number + 1, taken))
+                jobs.append(Job(values, number + 1))
         return jobs
+
+    def _new_from(self) -> tuple[int, tuple[Term, ...]]:
+        """The first decision whose alternatives are new, and which of them were followed already."""
+        fork = self._job.fork
+        if fork is None:
+            return self._job.bound, self._job.taken
+        left = set(fork.stem)
+        for number, decision in enumerate(self.decisions):
+            # Decisions that could not go otherwise are not among a path's conditions: the fork is behind them.
+            if not left and self._cuts(decision):
+                return (number, fork.taken) if decision.is_choice else (number + 1, ())
+            left.discard(decision.condition)
+        return len(self.decisions), ()
 
     def conditions(self) -> list[Term]:
         """The conditions that cut something off: those implied by the ones before are left out."""
-        result = []
-        for decision in self.decisions:
-            try:
-                if self._other(decision, (decision.condition,)) is None:
-                    continue
-            except GaveUp:
-                pass
-            result.append(decision.condition)
-        return result
+        return [decision.condition for decision in self.decisions if self._cuts(decision)]
+
+    def _cuts(self, decision: Decision) -> bool:
+        """Whether a decision could have gone otherwise, as far as we know."""
+        try:
+            return self._other(decision, (decision.condition,)) is not None
+        except GaveUp:
+            return True
 
     def _other(self, decision: Decision, excluded: tuple[Term, ...]) -> Model | None:
         return self._feasibility.otherwise(decision.before, excluded)
@@ -181,33 +215,30 @@ class Path:
         return {value: evaluate(address, {}, {core: value}) for value in values}
 
 
+def _array(values: Iterable[int]) -> Array:
+    return np.array(sorted(values), dtype=np.uint64)
+
+
 def _as_term(content: Value | Term, width: int) -> Term:
     return content if isinstance(content, Term) else term_of(content, width)
 
 
-def member(core: Term, chosen: list[int], candidates: list[int]) -> Term:
+def member(core: Term, chosen: Array, candidates: Array) -> Term:
     """That `core` is among `chosen`, where it is known to be among `candidates` (both sorted): as few ranges as can be."""
-    inside = set(chosen)
-    if len(inside) == len(candidates):
+    if len(chosen) == len(candidates):
         return t.TRUE
-    ranges: list[list[int]] = []
-    previous_inside = False
-    for value in candidates:
-        if value in inside:
-            if previous_inside:
-                ranges[-1][1] = value
-            else:
-                ranges.append([value, value])
-        previous_inside = value in inside
+    inside = np.isin(candidates, chosen, assume_unique=True)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], inside, [False])).astype(np.int8)))
     parts = []
-    for low, high in ranges:
+    for first, behind in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        low, high = int(candidates[first]), int(candidates[behind - 1])
         bounds = []
         if low == high:
             bounds.append(t.eq(core, t.const(low, core.width)))
         else:
-            if low != candidates[0]:
+            if first:
                 bounds.append(t.uge(core, t.const(low, core.width)))
-            if high != candidates[-1]:
+            if behind < len(candidates):
                 bounds.append(t.ule(core, t.const(high, core.width)))
         parts.append(t.conj(*bounds))
     return t.disj(*parts)
@@ -234,7 +265,7 @@ def _search_core(term: Term) -> Term:
         nodes[node] = None
         stack.extend(a for a in node.args if a.__class__ is Term)
     order = {node: i for i, node in enumerate(nodes)}
-    for candidate in sorted(nodes, key=lambda n: (n.width, -order[n])):
+    for candidate in sorted(nodes, key=lambda n: (n.width, order[n])):
         if 0 < candidate.width < term.width and candidate.variables == term.variables and _passes(term, candidate):
             return candidate
     return term
@@ -253,6 +284,3 @@ def _passes(term: Term, through: Term) -> bool:
         seen.add(node)
         stack.extend(a for a in node.args if a.__class__ is Term)
     return True
-
-
-__all__ = ["PAGE", "Decision", "Job", "Path", "member", "narrow_core"]

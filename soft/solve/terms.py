@@ -76,6 +76,11 @@ def _make(op: str, args: tuple[Any, ...], width: int) -> Term:
     return term
 
 
+def rebuild(op: str, args: tuple[Any, ...], width: int) -> Term:
+    """A node exactly as it was in another process, without rewriting it."""
+    return _make(op, args, width)
+
+
 TRUE = _make("const", (1,), 0)
 FALSE = _make("const", (0,), 0)
 

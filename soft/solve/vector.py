@@ -14,9 +14,14 @@ Array = NDArray[np.uint64]
 _WORD = np.uint64
 
 
-def evaluate_vector(term: Term, values: Mapping[str, Array]) -> Array | None:
-    """The values of `term`, one for each row of the inputs; None where a part is wider than a machine word."""
-    memo: dict[Term, Any] = {}
+def evaluate_vector(
+    term: Term, values: Mapping[str, Array], known: Mapping[Term, Array] | None = None
+) -> Array | None:
+    """The values of `term`, one for each row of the inputs; None where a part is wider than a machine word.
+
+    `known` gives the values of sub-terms, where they are the inputs.
+    """
+    memo: dict[Term, Any] = dict(known or {})
     stack = [term]
     with np.errstate(all="ignore"):
         while stack:
@@ -40,7 +45,7 @@ def evaluate_vector(term: Term, values: Mapping[str, Array]) -> Array | None:
                     return None
                 memo[node] = result
             stack.pop()
-    rows = len(next(iter(values.values())))
+    rows = len(next(iter((values or known or {}).values())))
     return np.broadcast_to(np.asarray(memo[term], dtype=_WORD), (rows,))
 
 

@@ -1,0 +1,123 @@
+"""A whole exploration: from a frozen agent and a scenario to a bundle on disk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Set
+from pathlib import Path as FilePath
+
+from harness.explorer import Limits, Progress, explore
+from harness.frozen import Snapshot
+from harness.machine.compiler import MOST_CODE, lift
+from harness.path import Job
+from harness.resume import frontier
+from harness.run import Runner
+from harness.workers import Alone, Crew, Forked
+from soft.bundle import files
+from soft.bundle.model import Manifest
+from soft.bundle.writer import BundleWriter
+from soft.errors import SoftError
+from soft.openflow.normalise import RULES
+from soft.scenarios.model import Scenario
+
+_FROZEN_THREADS = "Only the thread that owns the control channel runs; what {count} other threads would do does not happen."
+
+
+class Exploration:
+    """One call of `soft explore`. `run` leaves a finished bundle, whatever ends it."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        scenario: Scenario,
+        directory: FilePath,
+        label: str,
+        *,
+        jobs: int = 1,
+        limits: Limits | None = None,
+        resume: bool = False,
+        replace: bool = False,
+        engine: str = "compiled",
+        solver: str = "z3",
+    ) -> None:
+        self._snapshot = snapshot
+        self._scenario = scenario
+        self._jobs = jobs
+        self._limits = limits or Limits()
+        self._solver = solver
+        self._engine = engine
+        if not resume and not replace and (directory / files.JOURNAL).exists():
+            raise SoftError(
+                f"{directory}: an unfinished exploration is there. --resume goes on with it, --replace begins anew."
+            )
+        self._writer = BundleWriter(
+            directory,
+            scenario,
+            label,
+            normalisation=tuple(RULES),
+            limits=self._manifest_limits(),
+            resume=resume,
+            replace=not resume,
+        )
+
+    def run(self, watch: Callable[[Progress], None] = lambda progress: None) -> tuple[Manifest, Progress]:
+        begin = time.monotonic()
+        crew = self._crew()
+        progress = explore(crew, self._writer, self._start(), self._limits, watch)
+        seconds = time.monotonic() - begin
+        reasons = progress.reasons()
+        manifest = self._writer.finish(not reasons, reasons, self._statistics(progress, seconds))
+        return manifest, progress
+
+    def _crew(self) -> Crew:
+        make = self._make_runner
+        return Alone(make) if self._jobs == 1 else Forked(make, self._jobs)
+
+    def _make_runner(self) -> Runner:
+        if self._engine == "angr":
+            from harness.oracle import StockRunner
+
+            return StockRunner(self._snapshot, self._scenario, self._solver)
+        return Runner(self._snapshot, self._scenario, self._solver)
+
+    def _start(self) -> Iterable[Job]:
+        if self._writer.recovered is not None:
+            return frontier(self._writer.recovered, self._make_runner().feasibility)
+        return [Job(self._scenario.defaults)]
+
+    def _manifest_limits(self) -> tuple[str, ...]:
+        others = len(self._snapshot.threads) - 1
+        limits = [_FROZEN_THREADS.format(count=others)] if others else []
+        return (*limits, *self._snapshot.stubs)
+
+    def _statistics(self, progress: Progress, seconds: float) -> Mapping[str, int | float]:
+        busy = max(progress.seconds, 1e-9)
+        return {
+            "seconds": round(seconds, 3),
+            "paths_per_second": round(progress.paths / busy, 1),
+            "blocks": progress.blocks,
+            "blocks_per_second": round(progress.blocks / busy),
+            "queries": progress.queries,
+            "kept": progress.kept,
+            "coverage": round(self._coverage(progress.covered), 4),
+            "covered_blocks": len(progress.covered),
+            "jobs": self._jobs,
+        }
+
+    def _coverage(self, covered: Set[int]) -> float:
+        """The share of the agent's own code (not that of its libraries) that ran."""
+        name = self._snapshot.executable
+        own = [
+            region for region in self._snapshot.regions
+            if "x" in region.permissions and region.content and name and region.name.endswith(name)
+        ]  # fmt: skip
+        ran: set[int] = set()
+        for region in own:
+            for address in covered:
+                if region.start <= address < region.end:
+                    assert region.content is not None
+                    offset = address - region.start
+                    block = lift(region.content[offset : offset + MOST_CODE], address)
+                    ran.update(range(address, address + (block.size if block is not None else 0)))
+        total = sum(region.end - region.start for region in own)
+        return len(ran) / total if total else 0.0

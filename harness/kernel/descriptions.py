@@ -1,0 +1,306 @@
+"""Open file descriptions: what a descriptor of the agent refers to, as far as the agent can tell.
+
+A read gives the bytes, an empty list at the end of a stream, or None where it would block. Nothing here knows the
+machine: bytes are values, integers or symbolic pairs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from harness.kernel.errno import EAGAIN, EINVAL, ENOTCONN
+from harness.machine.ends import Unsupported
+from harness.machine.values import Value
+
+Bytes = list[Value]
+
+
+class Description:
+    """Something that can be neither read nor written; what is behind it decides the rest."""
+
+    kind = "a descriptor"
+    is_socket = False
+    listening = False
+
+    def __init__(self) -> None:
+        self.nonblocking = False
+        self.socket_type = 1  # SOCK_STREAM
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def hung_up(self) -> bool:
+        return False
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        raise Unsupported(f"a read from {self.kind}")
+
+    def write(self, data: Sequence[Value]) -> int:
+        raise Unsupported(f"a write to {self.kind}")
+
+    def closed(self) -> None:
+        """The last descriptor of it was closed."""
+
+
+class Stream(Description):
+    """A byte stream from and to the outside: the control channel, or a port whose frames are a stream."""
+
+    kind = "a stream"
+    is_socket = True
+
+    def __init__(self, on_write: Callable[[Sequence[Value]], None], on_close: Callable[[], None]) -> None:
+        super().__init__()
+        self.inbox: deque[Value] = deque()
+        self.at_end = False
+        self._on_write = on_write
+        self._on_close = on_close
+
+    def readable(self) -> bool:
+        return bool(self.inbox) or self.at_end
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        if not self.inbox:
+            return [] if self.at_end else None
+        count = min(count, len(self.inbox))
+        if peek:
+            return [self.inbox[i] for i in range(count)]
+        return [self.inbox.popleft() for _ in range(count)]
+
+    def write(self, data: Sequence[Value]) -> int:
+        self._on_write(data)
+        return len(data)
+
+    def closed(self) -> None:
+        self._on_close()
+
+
+class Frames(Description):
+    """A port whose frames are datagrams or packets; what does not fit into the reader's buffer is lost."""
+
+    kind = "a port"
+    is_socket = True
+
+    def __init__(self, on_write: Callable[[Sequence[Value]], None]) -> None:
+        super().__init__()
+        self.socket_type = 2  # SOCK_DGRAM
+        self.inbox: deque[Bytes] = deque()
+        self._on_write = on_write
+
+    def readable(self) -> bool:
+        return bool(self.inbox)
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        if not self.inbox:
+            return None
+        frame = self.inbox[0] if peek else self.inbox.popleft()
+        return frame[:count]
+
+    def write(self, data: Sequence[Value]) -> int:
+        self._on_write(data)
+        return len(data)
+
+
+class Sink(Description):
+    """A peer that takes everything and never says anything: a log, a database, another process of the agent's."""
+
+    kind = "a socket to another process"
+    is_socket = True
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        return None
+
+    def write(self, data: Sequence[Value]) -> int:
+        return len(data)
+
+
+class Unconnected(Description):
+    """A socket that the agent made during the run; there is nobody to connect to."""
+
+    kind = "a socket that is not connected"
+    is_socket = True
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        return None
+
+    def write(self, data: Sequence[Value]) -> int:
+        return ENOTCONN
+
+
+class Listener(Description):
+    """Nobody else ever connects."""
+
+    kind = "a listening socket"
+    is_socket = True
+    listening = True
+
+    def writable(self) -> bool:
+        return False
+
+
+class Null(Description):
+    """/dev/null, and logs that are files: writes vanish, reads are at the end."""
+
+    kind = "a file"
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        return []
+
+    def write(self, data: Sequence[Value]) -> int:
+        return len(data)
+
+
+class File(Null):
+    """A regular file of the agent's. Reading it is not modelled: its content may change by the time of a replay."""
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        raise Unsupported("a read from a file")
+
+
+class PipeBuffer:
+    """What the two ends of a pipe share."""
+
+    def __init__(self) -> None:
+        self.content: deque[Value] = deque()
+        self.writers_closed = False
+
+
+class PipeEnd(Description):
+    """One end of a pipe, or of a pair of connected sockets. What another, frozen thread would read stays in it."""
+
+    kind = "a pipe"
+
+    def __init__(self, incoming: PipeBuffer | None, outgoing: PipeBuffer | None) -> None:
+        super().__init__()
+        self._incoming = incoming
+        self._outgoing = outgoing
+
+    def readable(self) -> bool:
+        return self._incoming is not None and bool(self._incoming.content or self._incoming.writers_closed)
+
+    def writable(self) -> bool:
+        return self._outgoing is not None
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        if self._incoming is None:
+            return super().read(count)
+        content = self._incoming.content
+        if not content:
+            return [] if self._incoming.writers_closed else None
+        return [content.popleft() for _ in range(min(count, len(content)))]
+
+    def write(self, data: Sequence[Value]) -> int:
+        if self._outgoing is None:
+            return super().write(data)
+        # A real pipe takes 64 kB; an agent that writes that much to itself is waiting for a frozen thread.
+        if len(self._outgoing.content) > 65536:
+            return EAGAIN
+        self._outgoing.content.extend(data)
+        return len(data)
+
+    def closed(self) -> None:
+        if self._outgoing is not None:
+            self._outgoing.writers_closed = True
+
+
+class EventCounter(Description):
+    """eventfd."""
+
+    kind = "an eventfd"
+
+    def __init__(self, count: int, semaphore: bool = False) -> None:
+        super().__init__()
+        self.count = count
+        self._semaphore = semaphore
+
+    def readable(self) -> bool:
+        return self.count > 0
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        if not self.count:
+            return None
+        taken = 1 if self._semaphore else self.count
+        self.count -= taken
+        return list(taken.to_bytes(8, "little"))
+
+    def write(self, data: Sequence[Value]) -> int:
+        if len(data) != 8 or not all(isinstance(byte, int) for byte in data):
+            return EINVAL
+        self.count += int.from_bytes(bytes(data), "little")  # type: ignore[arg-type]
+        return 8
+
+
+class Timer(Description):
+    """timerfd: `deadline` in milliseconds of the monotonic clock, None when disarmed."""
+
+    kind = "a timerfd"
+
+    def __init__(self, deadline: Value | None, interval: int, clock: int = 1) -> None:
+        super().__init__()
+        self.deadline = deadline
+        self.interval = interval
+        self.clock = clock
+        self.ticks = 0
+
+    def readable(self) -> bool:
+        return self.ticks > 0
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        if not self.ticks:
+            return None
+        ticks, self.ticks = self.ticks, 0
+        return list(ticks.to_bytes(8, "little"))
+
+
+class Interest:
+    """What an epoll set wants to know about one descriptor."""
+
+    __slots__ = ("data", "description", "events")
+
+    def __init__(self, description: Description, events: int, data: Any) -> None:
+        self.description = description
+        self.events = events
+        self.data = data
+
+
+class Epoll(Description):
+    """An epoll set, by descriptor number."""
+
+    kind = "an epoll descriptor"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interests: dict[int, Interest] = {}
+
+    def ready(self) -> list[tuple[int, Interest, int]]:
+        """(descriptor, interest, events) of all that have something to report."""
+        found = []
+        for number, interest in self.interests.items():
+            events = events_of(interest.description) & (interest.events | ERROR_EVENTS)
+            if interest.events and events:
+                found.append((number, interest, events))
+        return found
+
+    def readable(self) -> bool:
+        return bool(self.ready())
+
+
+POLLIN, POLLPRI, POLLOUT, POLLERR, POLLHUP, POLLNVAL, POLLRDNORM, POLLWRNORM = 1, 2, 4, 8, 16, 32, 64, 256
+ERROR_EVENTS = POLLERR | POLLHUP
+
+
+def events_of(description: Description) -> int:
+    """The poll events that hold now."""
+    events = POLLIN | POLLRDNORM if description.readable() else 0
+    if description.writable():
+        events |= POLLOUT | POLLWRNORM
+    if description.hung_up():
+        events |= POLLHUP
+    return events

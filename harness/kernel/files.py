@@ -1,0 +1,245 @@
+"""Reading, writing and closing descriptors of any kind, and the few files that an agent opens while it works."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.kernel import descriptions as d
+from harness.kernel.errno import EAGAIN, EBADF, EINVAL, ENOENT, ENOTTY, ESPIPE
+from harness.kernel.table import constant, syscall
+from harness.machine.ends import Unsupported
+from harness.machine.values import Value
+
+if TYPE_CHECKING:
+    from harness.kernel.kernel import Kernel
+
+_F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL, _F_DUPFD_CLOEXEC = 0, 1, 2, 3, 4, 1030
+_O_RDWR, _O_NONBLOCK = 0o2, 0o4000
+_FIONREAD, _FIONBIO, _TCGETS = 0x541B, 0x5421, 0x5401
+# One read gives no more than this, whatever the agent asks for.
+_MOST = 1 << 20
+
+
+def read_from(kernel: Kernel, number: int, count: int, wait: bool | None = None, peek: bool = False) -> list[Value] | int:
+    """The bytes, or an errno. `wait` overrides what the descriptor says about blocking."""
+    description = kernel.table.get(number)
+    if description is None:
+        return EBADF
+    data = description.read(min(count, _MOST), peek)
+    if data is None:
+        blocking = not description.nonblocking if wait is None else wait
+        if not blocking:
+            return EAGAIN
+        kernel.wait(description.readable, None)
+        data = description.read(min(count, _MOST), peek)
+    return EAGAIN if data is None else data
+
+
+def write_to(kernel: Kernel, number: int, data: list[Value]) -> int:
+    description = kernel.table.get(number)
+    return EBADF if description is None else description.write(data)
+
+
+def vectors(kernel: Kernel, place: int, count: int) -> list[tuple[int, int]]:
+    """An iovec: (address, length) of each part."""
+    load, pin = kernel.memory.load8, kernel.machine.pin
+    return [(pin(load(place + 16 * i)), pin(load(place + 16 * i + 8))) for i in range(min(count, 1024))]
+
+
+def scatter(kernel: Kernel, parts: list[tuple[int, int]], data: list[Value]) -> None:
+    position = 0
+    for address, size in parts:
+        if position >= len(data):
+            return
+        kernel.memory.write_values(address, data[position : position + size])
+        position += size
+
+
+def gather(kernel: Kernel, parts: list[tuple[int, int]]) -> list[Value]:
+    data: list[Value] = []
+    for address, size in parts:
+        data += kernel.memory.read_values(address, size)
+    return data
+
+
+@syscall(0, 3)
+def read(kernel: Kernel, number: int, buffer: int, count: int) -> int:
+    data = read_from(kernel, number, count)
+    if isinstance(data, int):
+        return data
+    kernel.memory.write_values(buffer, data)
+    return len(data)
+
+
+@syscall(1, 3)
+def write(kernel: Kernel, number: int, buffer: int, count: int) -> int:
+    return write_to(kernel, number, kernel.memory.read_values(buffer, count))
+
+
+@syscall(19, 3)
+def readv(kernel: Kernel, number: int, place: int, count: int) -> int:
+    parts = vectors(kernel, place, count)
+    data = read_from(kernel, number, sum(size for _, size in parts))
+    if isinstance(data, int):
+        return data
+    scatter(kernel, parts, data)
+    return len(data)
+
+
+@syscall(20, 3)
+def writev(kernel: Kernel, number: int, place: int, count: int) -> int:
+    return write_to(kernel, number, gather(kernel, vectors(kernel, place, count)))
+
+
+@syscall(3, 1)
+def close(kernel: Kernel, number: int) -> int:
+    if number not in kernel.table:
+        return EBADF
+    kernel.release(number)
+    return 0
+
+
+@syscall(32, 1)
+def dup(kernel: Kernel, number: int) -> int:
+    return kernel.install(kernel.table[number]) if number in kernel.table else EBADF
+
+
+@syscall(33, 2)
+def dup2(kernel: Kernel, old: int, new: int) -> int:
+    if old not in kernel.table:
+        return EBADF
+    description = kernel.table[old]
+    if new in kernel.table and new != old:
+        kernel.release(new)
+    kernel.table[new] = description
+    return new
+
+
+@syscall(72, 3)
+def fcntl(kernel: Kernel, number: int, command: int, argument: int) -> int:
+    description = kernel.table.get(number)
+    if description is None:
+        return EBADF
+    if command in (_F_DUPFD, _F_DUPFD_CLOEXEC):
+        return kernel.install(description, argument)
+    if command == _F_GETFL:
+        return _O_RDWR | (_O_NONBLOCK if description.nonblocking else 0)
+    if command == _F_SETFL:
+        description.nonblocking = bool(argument & _O_NONBLOCK)
+        return 0
+    if command in (_F_GETFD, _F_SETFD):
+        return 0
+    raise Unsupported(f"fcntl with command {command}")
+
+
+@syscall(16, 3)
+def ioctl(kernel: Kernel, number: int, request: int, argument: int) -> int:
+    description = kernel.table.get(number)
+    if description is None:
+        return EBADF
+    if request == _FIONBIO:
+        description.nonblocking = bool(kernel.machine.pin(kernel.memory.load4(argument)))
+        return 0
+    if request == _FIONREAD and isinstance(description, d.Stream):
+        kernel.memory.store4(argument, len(description.inbox))
+        return 0
+    if request == _TCGETS:
+        return ENOTTY
+    raise Unsupported(f"ioctl {request:#x} on {description.kind}")
+
+
+@syscall(8, 3)
+def lseek(kernel: Kernel, number: int, offset: int, whence: int) -> int:
+    description = kernel.table.get(number)
+    if description is None:
+        return EBADF
+    if description.is_socket or isinstance(description, d.PipeEnd):
+        return ESPIPE
+    raise Unsupported("lseek on a file")
+
+
+def _open(kernel: Kernel, path: bytes) -> int:
+    """Files that agents open while they work. Anything else is named, so that somebody can decide what it means."""
+    if path == b"/dev/null":
+        return kernel.install(d.Null())
+    if path in (b"/etc/localtime", b"/usr/share/zoneinfo/UTC") or path.startswith(b"/etc/ld.so"):
+        return ENOENT  # then the time zone is UTC, which is what an agent is started with
+    raise Unsupported("opening a file during the run")
+
+
+@syscall(2, 3)
+def open_(kernel: Kernel, path: int, flags: int, mode: int) -> int:
+    return _open(kernel, kernel.read_c_string(path))
+
+
+@syscall(257, 4)
+def openat(kernel: Kernel, directory: int, path: int, flags: int, mode: int) -> int:
+    return _open(kernel, kernel.read_c_string(path))
+
+
+@syscall(5, 2)
+def fstat(kernel: Kernel, number: int, place: int) -> int:
+    description = kernel.table.get(number)
+    if description is None:
+        return EBADF
+    kinds = {d.PipeEnd: 0o010600, d.Null: 0o020666, d.File: 0o100600}
+    mode = 0o140777 if description.is_socket else kinds.get(type(description), 0o020666)
+    kernel.memory.write(place, bytes(144))
+    kernel.memory.store4(place + 24, mode)
+    kernel.memory.store8(place + 16, 1)
+    return 0
+
+
+@syscall(262, 4)
+def newfstatat(kernel: Kernel, directory: int, path: int, place: int, flags: int) -> int:
+    if path and kernel.read_c_string(path) == b"" and flags & 0x1000:
+        return int(fstat(kernel, directory, place))  # type: ignore[arg-type]
+    name = kernel.read_c_string(path)
+    if name in (b"/etc/localtime",):
+        return ENOENT
+    raise Unsupported("stat of a file during the run")
+
+
+@syscall(22, 1)
+def pipe(kernel: Kernel, place: int) -> int:
+    return pipe2(kernel, place, 0)  # type: ignore[return-value]
+
+
+@syscall(293, 2)
+def pipe2(kernel: Kernel, place: int, flags: int) -> int:
+    buffer = d.PipeBuffer()
+    for offset, end in enumerate((d.PipeEnd(buffer, None), d.PipeEnd(None, buffer))):
+        end.nonblocking = bool(flags & _O_NONBLOCK)
+        kernel.memory.store4(place + 4 * offset, kernel.install(end))
+    return 0
+
+
+def _eventfd(kernel: Kernel, count: int, flags: int) -> int:
+    counter = d.EventCounter(count, bool(flags & 1))
+    counter.nonblocking = bool(flags & _O_NONBLOCK)
+    return kernel.install(counter)
+
+
+@syscall(284, 1)
+def eventfd(kernel: Kernel, count: int) -> int:
+    return _eventfd(kernel, count, 0)
+
+
+@syscall(290, 2)
+def eventfd2(kernel: Kernel, count: int, flags: int) -> int:
+    return _eventfd(kernel, count, flags)
+
+
+@syscall(318, 3)
+def getrandom(kernel: Kernel, buffer: int, count: int, flags: int) -> int:
+    raise Unsupported("random numbers, which no replay can repeat")
+
+
+def _no_file(kernel: Kernel, *_: Value) -> int:
+    return ENOENT
+
+
+constant(21, "access", ENOENT, 2)
+constant(74, "fsync", 0, 1)
+constant(75, "fdatasync", 0, 1)
+constant(89, "readlink", EINVAL, 3)

@@ -1,0 +1,239 @@
+"""The kernel that one run of the agent sees: descriptors, time, signals, and the table of system calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from harness.frozen import Descriptor, Snapshot
+from harness.kernel import descriptions as d
+from harness.kernel.clock import MILLISECOND, Clock, later
+from harness.kernel.endings import Crashed, Interrupted
+from harness.kernel.errno import EINTR
+from harness.kernel.outside import Outside, Plan
+from harness.kernel.signals import Signals
+from harness.kernel.table import CALLS
+from harness.machine.compiler import REGISTERS
+from harness.machine.ends import Unsupported
+from harness.machine.machine import Machine
+from harness.machine.values import Value
+from soft.solve.terms import Term
+
+RAX, RSP, RCX, R11 = (REGISTERS[name] for name in ("rax", "rsp", "rcx", "r11"))
+ARGUMENTS = tuple(REGISTERS[name] for name in ("rdi", "rsi", "rdx", "r10", "r8", "r9"))
+MASK64 = (1 << 64) - 1
+O_NONBLOCK = 0o4000
+# New mappings go here, far below where Linux puts the stack and libraries when randomisation is off, upwards.
+_MAP_BASE = 0x2000_0000_0000
+
+
+class Kernel:
+    """One run's kernel. It is made anew for every run: a path must not know anything of another."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        machine: Machine,
+        plan: Plan,
+        values: Mapping[str, int],
+        branch: Callable[[Term, bool], None],
+    ) -> None:
+        self.snapshot = snapshot
+        self.machine = machine
+        self.memory = machine.memory
+        self.decide = branch
+        """Record which way a condition goes in this run."""
+        self.clock = Clock(snapshot.monotonic_ns, snapshot.realtime_ns, branch)
+        self.outside = Outside(plan, values, self.clock, machine.pin, snapshot.port_framing)
+        if snapshot.sent_before:
+            self.outside.control_written(list(snapshot.sent_before))
+        self.signals = Signals(snapshot)
+        self.brk = snapshot.brk
+        self.next_mapping = _MAP_BASE
+        self.marks: dict[str, None] = {}
+        self.table: dict[int, d.Description] = {}
+        self._pipes: dict[str, d.PipeBuffer] = {}
+        for number, descriptor in snapshot.descriptors.items():
+            description = self._opened(descriptor)
+            description.nonblocking = bool(descriptor.flags & O_NONBLOCK)
+            self.table[number] = description
+        for number, descriptor in snapshot.descriptors.items():
+            if descriptor.kind == "epoll":
+                self._watch(number, descriptor)
+
+    # ---------------------------------------------------------------------------------------------- from the freeze
+
+    def _opened(self, found: Descriptor) -> d.Description:
+        outside, kind = self.outside, found.kind
+        if kind == "control":
+            outside.control = d.Stream(outside.control_written, outside.control_closed)
+            return outside.control
+        if kind == "port" and found.port is not None:
+            return self._port(found.port, found.stream)
+        if kind == "listener":
+            return d.Listener()
+        if kind == "pipe":
+            buffer = self._pipes.setdefault(found.link, d.PipeBuffer())
+            if found.detail.get("end") == "write":
+                return d.PipeEnd(None, buffer)
+            buffer.content.extend(bytes.fromhex(str(found.detail.get("pending", ""))))
+            return d.PipeEnd(buffer, None)
+        if kind == "eventfd":
+            return d.EventCounter(_number(found, "count"), bool(_number(found, "semaphore")))
+        if kind == "timerfd":
+            return self._timer(found)
+        if kind == "epoll":
+            return d.Epoll()
+        if kind in ("socket", "netlink"):
+            sink = d.Sink()
+            sink.socket_type = 1 if found.stream else 2
+            return sink
+        if kind == "file":
+            return d.File() if found.link != "/dev/null" else d.Null()
+        return d.Sink() if kind == "other" else d.Description()
+
+    def _port(self, number: int, is_stream: bool) -> d.Description:
+        outside = self.outside
+        if is_stream:
+            stream = d.Stream(lambda data: outside.port_stream_written(number, data), lambda: None)
+            outside.ports[number] = stream
+            return stream
+        frames = d.Frames(lambda data: outside.frame_written(number, data))
+        outside.ports[number] = frames
+        return frames
+
+    def _timer(self, found: Descriptor) -> d.Timer:
+        left = _number(found, "it_value")
+        interval = -(-_number(found, "it_interval") // MILLISECOND)
+        deadline = later(self.clock.now, -(-left // MILLISECOND)) if left else None
+        timer = d.Timer(deadline, interval, _number(found, "clockid"))
+        timer.ticks = _number(found, "ticks")
+        return timer
+
+    def _watch(self, number: int, found: Descriptor) -> None:
+        epoll = self.table[number]
+        assert isinstance(epoll, d.Epoll)
+        interests = found.detail.get("watched", ())
+        assert isinstance(interests, tuple)
+        for watched, events, data in interests:
+            if watched in self.table:
+                epoll.interests[watched] = d.Interest(self.table[watched], events, data)
+
+    # ---------------------------------------------------------------------------------------------- calls
+
+    def special(self, address: int, kind: str) -> int:
+        """What the machine calls where a block ends in something other than a jump; gives the address to go on at."""
+        if kind == "Ijk_Sys_syscall":
+            return self._call(address)
+        if kind in ("Ijk_Yield", "Ijk_NoRedir"):
+            return address
+        if kind in ("Ijk_SigTRAP", "Ijk_SigSEGV", "Ijk_SigBUS", "Ijk_SigFPE", "Ijk_SigILL"):
+            raise Crashed(kind.removeprefix("Ijk_").upper().replace("SIGFPE_INTDIV", "SIGFPE"))
+        if kind.startswith("Ijk_SigFPE"):
+            raise Crashed("SIGFPE")
+        if kind == "Ijk_NoDecode":
+            raise Unsupported(f"an instruction that VEX cannot lift ({self.memory.read(address, 8).hex(' ')})")
+        raise Unsupported(f"the jump kind {kind}")
+
+    def _call(self, address: int) -> int:
+        registers = self.machine.registers
+        number = self.machine.pin(registers[RAX])
+        call = CALLS.get(number)
+        if call is None:
+            raise Unsupported(f"the system call {number}")
+        values = [registers[slot] for slot in ARGUMENTS[: call.arguments]]
+        arguments = [v if i in call.symbolic else self.machine.pin(v) for i, v in enumerate(values)]
+        try:
+            result = call.function(self, *arguments)
+        except Interrupted as interrupted:
+            return self.signals.enter(self, interrupted.signal, address, EINTR)
+        if self.signals.resumed is not None:
+            # rt_sigreturn has put everything back.
+            address, self.signals.resumed = self.signals.resumed, None
+            return address
+        registers[RAX] = result & MASK64 if isinstance(result, int) else result
+        registers[RCX] = address
+        pending = self.signals.pending()
+        if pending is not None:
+            return self.signals.enter(self, pending, address, None)
+        return address
+
+    # ---------------------------------------------------------------------------------------------- descriptors
+
+    def install(self, description: d.Description, lowest: int = 0) -> int:
+        """Give a description the lowest free number."""
+        number = lowest
+        while number in self.table:
+            number += 1
+        self.table[number] = description
+        return number
+
+    def release(self, number: int) -> None:
+        """Close one descriptor; its description ends with the last one."""
+        description = self.table.pop(number)
+        if not any(other is description for other in self.table.values()):
+            for other in self.table.values():
+                if isinstance(other, d.Epoll):
+                    stale = [n for n, interest in other.interests.items() if interest.description is description]
+                    for n in stale:
+                        del other.interests[n]
+            description.closed()
+
+    # ---------------------------------------------------------------------------------------------- waiting
+
+    def wait(self, ready: Callable[[], bool], deadline: Value | None) -> bool:
+        """Let things happen until `ready`, or until the deadline (then False). Ends the run if nothing more happens."""
+        clock, outside = self.clock, self.outside
+        while True:
+            if ready():
+                return True
+            pending = self.signals.pending()
+            if pending is not None:
+                raise Interrupted(pending)
+            earliest = deadline
+            for due in self._deadlines():
+                if earliest is None or clock.not_after(due, earliest):
+                    earliest = due
+            if earliest is None or not clock.not_after(earliest, outside.horizon):
+                outside.next_step()
+                continue
+            if clock.not_after(clock.now, earliest):
+                clock.advance(earliest)
+            self._fire()
+            if deadline is not None and clock.not_after(deadline, clock.now):
+                return ready()
+
+    def _deadlines(self) -> list[Value]:
+        found = [x.deadline for x in self.table.values() if isinstance(x, d.Timer) and x.deadline is not None]
+        if self.signals.alarm is not None:
+            found.append(self.signals.alarm)
+        return found
+
+    def _fire(self) -> None:
+        """Everything that is due now happens."""
+        clock = self.clock
+        fired: set[int] = set()
+        for timer in self.table.values():
+            if isinstance(timer, d.Timer) and timer.deadline is not None and id(timer) not in fired:
+                fired.add(id(timer))
+                if clock.not_after(timer.deadline, clock.now):
+                    timer.ticks += 1
+                    timer.deadline = later(timer.deadline, timer.interval) if timer.interval else None
+        if self.signals.alarm is not None and clock.not_after(self.signals.alarm, clock.now):
+            self.signals.ring()
+
+    # ---------------------------------------------------------------------------------------------- memory
+
+    def read_c_string(self, address: int, most: int = 4096) -> bytes:
+        data = bytearray()
+        while len(data) < most:
+            byte = self.memory.read(address + len(data), 1)
+            if byte == b"\0":
+                break
+            data += byte
+        return bytes(data)
+
+
+def _number(found: Descriptor, key: str) -> int:
+    value = found.detail.get(key, 0)
+    assert isinstance(value, int)
+    return value

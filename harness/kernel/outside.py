@@ -1,0 +1,188 @@
+"""What is outside of the agent in one run: the controller and the cables, driven by the scenario's steps.
+
+Bytes go in step by step, whenever the agent has nothing left to do; everything that comes out is kept with the step it
+belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harness.kernel.clock import Clock, later
+from harness.kernel.descriptions import Frames, Stream
+from harness.kernel.endings import Flooded, Quiet
+from harness.machine.values import Sym, Value, make
+from soft.openflow.cut import cut
+from soft.scenarios.model import Probe, Scenario, Send, Step, Wait
+from soft.solve import terms as t
+from soft.solve.terms import Term
+from soft.trace import Close, Event, Message, Packet, Payload
+
+# Timers that fire within this time after a step belong to it: an agent may look at its queue every few milliseconds.
+SETTLE_MS = 20
+# More than any answer to a step; the native runner has the same kind of bound.
+FLOOD_BYTES = 1 << 20
+# An agent that polls without ever sleeping is quiet after this many polls that found nothing.
+IDLE_POLLS = 64
+
+
+class Plan:
+    """The steps of a scenario, made ready once: for each byte an integer or a term."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.steps: tuple[Step, ...] = scenario.steps
+        self._templates = [None if isinstance(s, Wait) else s.payload.each_byte() for s in scenario.steps]
+
+    def bytes_of(self, step: int, values: Mapping[str, int], pin: Callable[[Value], int]) -> list[Value]:
+        """The bytes of a step in a run with these inputs."""
+        template, current = self._templates[step], self.steps[step]
+        assert template is not None
+        assert isinstance(current, Send | Probe)
+        payload = current.payload
+        data = Payload(payload.pieces).evaluate(values)
+        result: list[Value] = [
+            byte if isinstance(part, int) else Sym(part, byte) for part, byte in zip(template, data, strict=True)
+        ]
+        if payload.length is not None:
+            size = pin(make(payload.length, len(payload.evaluate(values))))
+            result = result[:size]
+        return result
+
+
+class Outside:
+    """The controller's end of the control channel, the far ends of the ports, and how far the scenario is."""
+
+    def __init__(
+        self, plan: Plan, values: Mapping[str, int], clock: Clock, pin: Callable[[Value], int], framing: str
+    ) -> None:
+        self._plan = plan
+        self._values = values
+        self._clock = clock
+        self._pin = pin
+        self._framing = framing
+        self.step = -1
+        self.horizon: Value = clock.now
+        self.control: Stream | None = None
+        self.ports: dict[int, Frames | Stream] = {}
+        self.events: list[Event] = []
+        self._writes: list[tuple[int, Payload]] = []
+        self._port_streams: dict[int, list[Value]] = {}
+        self._sent = 0
+        self._idle_polls = 0
+        self.closed = False
+
+    # ---------------------------------------------------------------------------------------------- going in
+
+    def next_step(self) -> None:
+        """The agent has nothing left to do: time passes if this step is a wait, and the next one begins."""
+        steps = self._plan.steps
+        if 0 <= self.step < len(steps) and isinstance(steps[self.step], Wait):
+            self._clock.advance(self.horizon)
+        self.step += 1
+        self._idle_polls = 0
+        if self.step >= len(steps):
+            self.step = len(steps) - 1
+            raise Quiet
+        step = steps[self.step]
+        if isinstance(step, Wait):
+            self.horizon = later(self._clock.now, self._duration(step))
+            return
+        self.horizon = later(self._clock.now, SETTLE_MS)
+        if isinstance(step, Send):
+            if self.control is not None and not self.closed:
+                self.control.inbox.extend(self._plan.bytes_of(self.step, self._values, self._pin))
+            return
+        port = self.ports.get(step.port)
+        if port is None:
+            return
+        frame = self._plan.bytes_of(self.step, self._values, self._pin)
+        if isinstance(port, Frames):
+            port.inbox.append(frame)
+        else:
+            port.inbox.extend([*len(frame).to_bytes(2, "big"), *frame])
+
+    def _duration(self, step: Wait) -> Value:
+        milliseconds = step.milliseconds
+        if isinstance(milliseconds, int):
+            return milliseconds
+        from soft.solve.evaluate import evaluate
+
+        return make(t.zero_extend(64 - milliseconds.width, milliseconds), evaluate(milliseconds, self._values))
+
+    def found_nothing(self) -> None:
+        """A poll that would not wait found nothing. Too many of these in a row, and the agent counts as quiet."""
+        self._idle_polls += 1
+        if self._idle_polls > IDLE_POLLS:
+            self.next_step()
+
+    # ---------------------------------------------------------------------------------------------- coming out
+
+    def control_written(self, data: Sequence[Value]) -> None:
+        self._count(data)
+        if not self.closed:
+            self._writes.append((self.step, payload_of(data)))
+
+    def control_closed(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.events.append(Close(max(self.step, 0)))
+
+    def frame_written(self, port: int, data: Sequence[Value]) -> None:
+        self._count(data)
+        self.events.append(Packet(max(self.step, 0), port, payload_of(data)))
+
+    def port_stream_written(self, port: int, data: Sequence[Value]) -> None:
+        """Frames with two bytes of length before each."""
+        stream = self._port_streams.setdefault(port, [])
+        stream.extend(data)
+        while len(stream) >= 2:
+            size = self._pin(stream[0]) << 8 | self._pin(stream[1])
+            if len(stream) < 2 + size:
+                return
+            self.frame_written(port, stream[2 : 2 + size])
+            del stream[: 2 + size]
+
+    def _count(self, data: Sequence[Value]) -> None:
+        self._idle_polls = 0
+        self._sent += len(data)
+        if self._sent > FLOOD_BYTES:
+            raise Flooded
+
+    def all_events(self, choose: Callable[[Term], int]) -> list[Event]:
+        """Everything that came out: the control bytes cut into messages, each with the step of its first byte."""
+        messages: list[Event] = []
+        pending: list[Payload] = []
+        pending_step = 0
+        for step in sorted({step for step, _ in self._writes}):
+            if not pending:
+                pending_step = step
+            writes = [payload for at, payload in self._writes if at == step]
+            whole, rest = cut([*pending, *writes], choose)
+            for number, message in enumerate(whole):
+                messages.append(Message(max(pending_step if number == 0 else step, 0), message))
+            if rest.size:
+                pending_step = pending_step if pending and not whole else step
+                pending = [rest]
+            else:
+                pending = []
+        if pending:
+            messages.append(Message(max(pending_step, 0), pending[0]))
+        return [*messages, *self.events]
+
+
+def payload_of(data: Sequence[Value]) -> Payload:
+    """Values as a payload: runs of integers as bytes, the rest as terms."""
+    pieces: list[bytes | Term] = []
+    run = bytearray()
+    for value in data:
+        if value.__class__ is int:
+            run.append(value)
+            continue
+        if run:
+            pieces.append(bytes(run))
+            run.clear()
+        assert isinstance(value, Sym)
+        pieces.append(value.term)
+    if run:
+        pieces.append(bytes(run))
+    return Payload(tuple(pieces))

@@ -1,0 +1,92 @@
+"""The process itself: its end, its names, its threads' locks."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from harness.kernel.endings import Crashed
+from harness.kernel.errno import EAGAIN, ECHILD
+from harness.kernel.table import constant, syscall
+from harness.machine.ends import Unsupported
+
+if TYPE_CHECKING:
+    from harness.kernel.kernel import Kernel
+
+_FUTEX_WAIT, _FUTEX_WAKE, _FUTEX_WAIT_BITSET, _FUTEX_WAKE_BITSET = 0, 1, 9, 10
+_FUTEX_COMMAND = 0x7F
+
+
+def _exit(kernel: Kernel, status: int) -> int:
+    raise Crashed(f"exit {status & 0xFF}")
+
+
+@syscall(60, 1)
+def exit_(kernel: Kernel, status: int) -> int:
+    return _exit(kernel, status)
+
+
+@syscall(231, 1)
+def exit_group(kernel: Kernel, status: int) -> int:
+    return _exit(kernel, status)
+
+
+@syscall(39, 0)
+def getpid(kernel: Kernel) -> int:
+    return kernel.snapshot.pid
+
+
+@syscall(186, 0)
+def gettid(kernel: Kernel) -> int:
+    return kernel.snapshot.main
+
+
+@syscall(202, 6)
+def futex(kernel: Kernel, place: int, operation: int, value: int, timeout: int, place2: int, value3: int) -> int:
+    """Waking somebody is fine: the others are frozen. Waiting for one of them is not."""
+    command = operation & _FUTEX_COMMAND
+    if command in (_FUTEX_WAKE, _FUTEX_WAKE_BITSET):
+        return 0
+    if command in (_FUTEX_WAIT, _FUTEX_WAIT_BITSET):
+        if kernel.machine.pin(kernel.memory.load4(place)) != value & 0xFFFFFFFF:
+            return EAGAIN
+        raise Unsupported("waiting for another thread, which stays frozen")
+    raise Unsupported(f"futex operation {command}")
+
+
+@syscall(98, 2)
+def getrusage(kernel: Kernel, who: int, place: int) -> int:
+    kernel.memory.write(place, bytes(144))
+    return 0
+
+
+@syscall(97, 2)
+def getrlimit(kernel: Kernel, resource: int, place: int) -> int:
+    kernel.memory.write(place, struct.pack("<QQ", 1 << 20, 1 << 20))
+    return 0
+
+
+@syscall(302, 4)
+def prlimit64(kernel: Kernel, process: int, resource: int, new: int, old: int) -> int:
+    return getrlimit(kernel, resource, old) if old else 0  # type: ignore[return-value]
+
+
+def _frozen(kernel: Kernel, *_: object) -> int:
+    raise Unsupported("starting another thread or process during the run")
+
+
+for _number, _name in ((56, "clone"), (57, "fork"), (58, "vfork"), (59, "execve"), (435, "clone3")):
+    syscall(_number, 0)(_frozen)
+
+constant(24, "sched_yield", 0)
+constant(61, "wait4", ECHILD, 4)
+constant(102, "getuid", 0)
+constant(104, "getgid", 0)
+constant(107, "geteuid", 0)
+constant(108, "getegid", 0)
+constant(110, "getppid", 1)
+constant(157, "prctl", 0, 5)
+constant(95, "umask", 0o22, 1)
+constant(334, "rseq", 0, 4)
+constant(273, "set_robust_list", 0, 2)
+constant(324, "membarrier", 0, 3)

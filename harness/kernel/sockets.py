@@ -1,0 +1,193 @@
+"""Sockets: the same reads and writes with addresses and flags around them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.kernel import descriptions as d
+from harness.kernel.errno import EAGAIN, EBADF, ECONNREFUSED, ENOTCONN, ENOTSOCK
+from harness.kernel.files import gather, read_from, scatter, vectors, write_to
+from harness.kernel.table import constant, syscall
+from harness.machine.ends import Unsupported
+from harness.machine.values import Value
+
+if TYPE_CHECKING:
+    from harness.kernel.kernel import Kernel
+
+_MSG_PEEK, _MSG_TRUNC, _MSG_DONTWAIT, _MSG_ERRQUEUE = 0x2, 0x20, 0x40, 0x2000
+_SOCK_NONBLOCK = 0o4000
+_SOL_SOCKET, _SO_TYPE, _SO_ERROR, _SO_SNDBUF, _SO_RCVBUF, _SO_ACCEPTCONN = 1, 3, 4, 7, 8, 30
+_AF_UNIX, _AF_NETLINK = 1, 16
+
+
+def _receive(kernel: Kernel, number: int, count: int, flags: int) -> list[Value] | int:
+    if flags & _MSG_ERRQUEUE:
+        return EAGAIN
+    wait = False if flags & _MSG_DONTWAIT else None
+    return read_from(kernel, number, count, wait, bool(flags & _MSG_PEEK))
+
+
+@syscall(45, 6)
+def recvfrom(kernel: Kernel, number: int, buffer: int, count: int, flags: int, address: int, length: int) -> int:
+    description = kernel.table.get(number)
+    whole = len(description.inbox[0]) if isinstance(description, d.Frames) and description.inbox else 0
+    data = _receive(kernel, number, count, flags)
+    if isinstance(data, int):
+        return data
+    kernel.memory.write_values(buffer, data)
+    if address and length:
+        kernel.memory.store4(length, 0)  # a sender without a name
+    return max(whole, len(data)) if flags & _MSG_TRUNC else len(data)
+
+
+@syscall(44, 6)
+def sendto(kernel: Kernel, number: int, buffer: int, count: int, flags: int, address: int, length: int) -> int:
+    return write_to(kernel, number, kernel.memory.read_values(buffer, count))
+
+
+def _receive_message(kernel: Kernel, number: int, message: int, flags: int) -> int:
+    load, store, pin = kernel.memory.load8, kernel.memory.store8, kernel.machine.pin
+    parts = vectors(kernel, pin(load(message + 16)), pin(load(message + 24)))
+    room = sum(size for _, size in parts)
+    description = kernel.table.get(number)
+    whole = len(description.inbox[0]) if isinstance(description, d.Frames) and description.inbox else 0
+    data = _receive(kernel, number, room, flags)
+    if isinstance(data, int):
+        return data
+    scatter(kernel, parts, data)
+    kernel.memory.store4(message + 8, 0)
+    store(message + 40, 0)  # no control data
+    kernel.memory.store4(message + 48, _MSG_TRUNC if whole > room else 0)
+    return max(whole, len(data)) if flags & _MSG_TRUNC else len(data)
+
+
+@syscall(47, 3)
+def recvmsg(kernel: Kernel, number: int, message: int, flags: int) -> int:
+    return _receive_message(kernel, number, message, flags)
+
+
+@syscall(299, 5)
+def recvmmsg(kernel: Kernel, number: int, messages: int, count: int, flags: int, timeout: int) -> int:
+    got = 0
+    for index in range(count):
+        place = messages + 64 * index
+        size = _receive_message(kernel, number, place, flags | (_MSG_DONTWAIT if got else 0))
+        if size < 0:
+            return got or size
+        kernel.memory.store4(place + 56, size)
+        got += 1
+    return got
+
+
+def _send_message(kernel: Kernel, number: int, message: int) -> int:
+    load, pin = kernel.memory.load8, kernel.machine.pin
+    return write_to(kernel, number, gather(kernel, vectors(kernel, pin(load(message + 16)), pin(load(message + 24)))))
+
+
+@syscall(46, 3)
+def sendmsg(kernel: Kernel, number: int, message: int, flags: int) -> int:
+    return _send_message(kernel, number, message)
+
+
+@syscall(307, 4)
+def sendmmsg(kernel: Kernel, number: int, messages: int, count: int, flags: int) -> int:
+    sent = 0
+    for index in range(count):
+        place = messages + 64 * index
+        size = _send_message(kernel, number, place)
+        if size < 0:
+            return sent or size
+        kernel.memory.store4(place + 56, size)
+        sent += 1
+    return sent
+
+
+def _accept(kernel: Kernel, number: int) -> int:
+    description = kernel.table.get(number)
+    if description is None:
+        return EBADF
+    if not description.nonblocking:
+        kernel.wait(description.readable, None)
+    return EAGAIN
+
+
+@syscall(43, 3)
+def accept(kernel: Kernel, number: int, address: int, length: int) -> int:
+    return _accept(kernel, number)
+
+
+@syscall(288, 4)
+def accept4(kernel: Kernel, number: int, address: int, length: int, flags: int) -> int:
+    return _accept(kernel, number)
+
+
+@syscall(41, 3)
+def socket(kernel: Kernel, domain: int, kind: int, protocol: int) -> int:
+    made: d.Description = d.Sink() if domain == _AF_NETLINK else d.Unconnected()
+    made.socket_type = kind & 0xF
+    made.nonblocking = bool(kind & _SOCK_NONBLOCK)
+    return kernel.install(made)
+
+
+@syscall(42, 3)
+def connect(kernel: Kernel, number: int, address: int, length: int) -> int:
+    """A log takes what it gets; a controller that an agent left is not there again."""
+    description = kernel.table.get(number)
+    if description is None:
+        return EBADF
+    family = kernel.machine.pin(kernel.memory.load2(address))
+    if family == _AF_UNIX and kernel.read_c_string(address + 2, 108) == b"/dev/log":
+        log = d.Sink()
+        log.nonblocking = description.nonblocking
+        kernel.table[number] = log
+        return 0
+    return ECONNREFUSED
+
+
+@syscall(48, 2)
+def shutdown(kernel: Kernel, number: int, how: int) -> int:
+    description = kernel.table.get(number)
+    if description is None:
+        return EBADF
+    if isinstance(description, d.Stream) and how in (1, 2):
+        description.closed()
+    return 0 if description.is_socket else ENOTSOCK
+
+
+@syscall(55, 5)
+def getsockopt(kernel: Kernel, number: int, level: int, option: int, value: int, length: int) -> int:
+    description = kernel.table.get(number)
+    if description is None:
+        return EBADF
+    if not description.is_socket:
+        return ENOTSOCK
+    known = {
+        _SO_TYPE: description.socket_type,
+        _SO_ERROR: 0,
+        _SO_SNDBUF: 212992,
+        _SO_RCVBUF: 212992,
+        _SO_ACCEPTCONN: int(description.listening),
+    }
+    if level != _SOL_SOCKET or option not in known:
+        raise Unsupported(f"getsockopt level {level} option {option}")
+    kernel.memory.store4(value, known[option])
+    kernel.memory.store4(length, 4)
+    return 0
+
+
+@syscall(51, 3)
+def getsockname(kernel: Kernel, number: int, address: int, length: int) -> int:
+    raise Unsupported("getsockname during the run")
+
+
+@syscall(52, 3)
+def getpeername(kernel: Kernel, number: int, address: int, length: int) -> int:
+    description = kernel.table.get(number)
+    if isinstance(description, d.Unconnected):
+        return ENOTCONN
+    raise Unsupported("getpeername during the run")
+
+
+constant(54, "setsockopt", 0, 5)
+constant(49, "bind", 0, 3)
+constant(50, "listen", 0, 2)
