@@ -1,6 +1,6 @@
 """The folder of a crosscheck's results: replaced as a whole, and nothing of anybody else's is ever deleted.
 
-files.json lists every file that we wrote. Only these are replaced or removed; whatever else a person put there stays. New
+files.json lists every file that we wrote. Only these are replaced or removed; what else a person put there stays. New
 files are complete before they take their place, and findings.json changes last.
 """
 

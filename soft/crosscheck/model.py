@@ -18,6 +18,7 @@ accepted, and every error is a sentence.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -75,11 +76,21 @@ class Example(_Struct, frozen=True):
 
 
 class FieldSet(_Struct, frozen=True):
-    """The values that a field has in a region: closed intervals in ascending order. `text` says it for people."""
+    """The values that a field has in a region: closed intervals in ascending order. `text` says it for people.
+
+    With a `mask`, it is `value & mask` that lies in one of the intervals: a test of low bits, such as flags.
+    """
 
     field: str
     intervals: tuple[tuple[int, int], ...]
     text: str
+    mask: int | None = None
+
+    def holds(self, value: int) -> bool:
+        """Whether the field may have a value."""
+        if self.mask is not None:
+            value &= self.mask
+        return any(low <= value <= high for low, high in self.intervals)
 
 
 class Relation(_Struct, frozen=True):
@@ -102,6 +113,12 @@ class Region(_Struct, frozen=True):
     text: str
     proved: bool
     exact: bool
+
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """Whether an input lies in the region."""
+        return all(field.holds(values[field.field]) for field in self.fields) and all(
+            (values[r.left] == values[r.right]) == (r.operator == "=") for r in self.relations
+        )
 
 
 # ---------------------------------------------------------------------------------------------- outputs

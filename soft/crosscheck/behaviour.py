@@ -1,0 +1,237 @@
+"""What an agent does, in kind: the classes by which differences are sorted, how serious they are, and words for them.
+
+A *way* of differing is a pair of kinds of behaviour. Kinds leave out what varies with the input within one behaviour
+(the bytes of a packet, its port, lengths) and keep what a person would call another behaviour (an error's type and
+code, a crash's signal, silence).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from soft.bundle.model import group_key
+from soft.crosscheck.model import Difference, Severity
+from soft.openflow.layout import Names
+from soft.openflow.openflow10 import ERROR_CODES, ERROR_TYPES, PACKET_IN_REASONS, STATS, TYPES
+from soft.scenarios.model import Probe, Scenario
+from soft.solve.terms import Term
+from soft.trace import Close, Crash, Event, Flood, Hang, Message, Packet, Payload, Trace
+
+# One event in kind: the step, what it is, and details. "?" is a detail that depends on the input.
+Kind = tuple[int, str, str]
+_ERROR, _PACKET_IN, _STATS_REPLY = 1, 10, 17
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Way:
+    """How two agents differ. `what` says where if the kinds are the same: in ports, lengths or bytes."""
+
+    left: tuple[Kind, ...]
+    right: tuple[Kind, ...]
+    what: str
+
+
+def kinds(trace: Trace) -> tuple[Kind, ...]:
+    """A trace in kind. Packets of one step count as one or as several."""
+    result: list[Kind] = []
+    packets = Counter(event.step for event in trace if isinstance(event, Packet))
+    for event in trace:
+        kind = _kind(event, packets)
+        if not (isinstance(event, Packet) and result and result[-1] == kind):
+            result.append(kind)
+    return tuple(result)
+
+
+def way_of(left: Trace, right: Trace) -> Way:
+    a, b = kinds(left), kinds(right)
+    if a != b:
+        return Way(a, b, "")
+    shapes = group_key(left), group_key(right)
+    if [event[:3] for event in shapes[0]] != [event[:3] for event in shapes[1]]:
+        return Way(a, b, "ports")
+    fixed = [(x[3], y[3]) for x, y in zip(*shapes, strict=True) if x[3] >= 0 and y[3] >= 0]
+    return Way(a, b, "lengths" if any(x != y for x, y in fixed) else "bytes")
+
+
+def _kind(event: Event, packets: Counter[int]) -> Kind:
+    match event:
+        case Message(step, payload):
+            return step, "message", _message(payload)
+        case Packet(step, _, _):
+            return step, "packet", "" if packets[step] == 1 else "several"
+        case Crash(step, reason):
+            return step, "crash", reason
+        case Close(step) | Hang(step) | Flood(step):
+            return step, type(event).__name__.lower(), ""
+
+
+def _message(payload: Payload) -> str:
+    code = _number(payload, 1, 2)
+    if code is None:
+        return "?"
+    name = TYPES.name(code) or f"type {code}"
+    if code == _ERROR:
+        return f"error {error_name(_number(payload, 8, 10), _number(payload, 10, 12))}"
+    if code == _PACKET_IN:
+        return f"packet_in {_named(PACKET_IN_REASONS, _number(payload, 16, 17))}"
+    if code == _STATS_REPLY:
+        return f"stats_reply {_named(STATS, _number(payload, 8, 10))}"
+    return name
+
+
+def error_name(kind: int | None, code: int | None) -> str:
+    """An error's type and code: bad_action/bad_argument."""
+    codes = ERROR_CODES.get(kind) if kind is not None else None
+    second = "?" if code is None else (codes.name(code) if codes is not None else None) or str(code)
+    return f"{_named(ERROR_TYPES, kind)}/{second}"
+
+
+def _named(names: Names, value: int | None) -> str:
+    return "?" if value is None else names.name(value) or str(value)
+
+
+def _number(payload: Payload, start: int, stop: int) -> int | None:
+    """Bytes of a payload as a number, or None where they are missing or depend on the input."""
+    if stop > payload.size:
+        return None
+    offset = 0
+    for piece in payload.pieces:
+        size = len(piece) if isinstance(piece, bytes) else piece.width // 8
+        if start < offset + size:
+            if isinstance(piece, Term) or stop > offset + size:
+                return None
+            return int.from_bytes(piece[start - offset : stop - offset], "big")
+        offset += size
+    return None
+
+
+# ---------------------------------------------------------------------------------------------- concrete traces
+
+
+def severity(left: Trace, right: Trace) -> Severity:
+    """How serious it is that two agents do these two different things with one input."""
+    if _endings(left) != _endings(right):
+        return "crash"
+    if _deliveries(left) != _deliveries(right):
+        return "forwarding"
+    a, b = _messages(left), _messages(right)
+    if sum(key[1].startswith("error") for key in a) != sum(key[1].startswith("error") for key in b):
+        return "lost error"
+    if len(a) != len(b):
+        return "lost message"
+    return "different error" if a != b else "content"
+
+
+def _endings(trace: Trace) -> list[Event]:
+    return [event for event in trace if isinstance(event, Crash | Close | Hang | Flood)]
+
+
+def _deliveries(trace: Trace) -> list[tuple[int, str]]:
+    """Where packets went: through which ports, and to the controller."""
+    ports = [(event.step, str(event.port)) for event in trace if isinstance(event, Packet)]
+    return ports + [key for key in _messages(trace) if key[1].startswith("packet_in")]
+
+
+def _messages(trace: Trace) -> list[tuple[int, str]]:
+    return sorted((event.step, _message(event.payload)) for event in trace if isinstance(event, Message))
+
+
+def first_difference(left: Trace, right: Trace) -> Difference:
+    """The first event in which two concrete traces differ, and the first byte of it."""
+    for number in range(max(len(left), len(right))):
+        x = left[number] if number < len(left) else None
+        y = right[number] if number < len(right) else None
+        if x == y:
+            continue
+        if isinstance(x, Message | Packet) and type(x) is type(y) and isinstance(y, Message | Packet):
+            if (x.step, getattr(x, "port", 0)) == (y.step, getattr(y, "port", 0)):
+                a, b = x.payload.concrete() or b"", y.payload.concrete() or b""
+                same = next((i for i, (p, q) in enumerate(zip(a, b, strict=False)) if p != q), min(len(a), len(b)))
+                return Difference(number, same)
+        return Difference(number)
+    raise ValueError("the traces are equal")
+
+
+def clauses(left: Trace, right: Trace, scenario: Scenario, *, ports: bool = True) -> tuple[str, str]:
+    """What each of two agents does that the other does not, as clauses without subject: "is silent"."""
+    only = _without(left, right), _without(right, left)
+    if all(only) and kinds(left) == kinds(right) and group_key(left) == group_key(right):
+        at = first_difference(left, right)
+        return _content(left[at.event], at, scenario), _content(right[at.event], at, scenario)
+    return (
+        _clause(only[0], bool(left), scenario, ports),
+        _clause(only[1], bool(right), scenario, ports),
+    )
+
+
+def _without(trace: Trace, other: Trace) -> list[Event]:
+    rest = Counter(other)
+    result = []
+    for event in trace:
+        if rest[event]:
+            rest[event] -= 1
+        else:
+            result.append(event)
+    return result
+
+
+def _clause(events: list[Event], anything: bool, scenario: Scenario, ports: bool) -> str:
+    if not events:
+        return "does nothing more" if anything else "is silent"
+    parts: list[str] = []
+    done: set[int] = set()
+    for event in events:
+        if isinstance(event, Packet):
+            if event.step not in done:
+                done.add(event.step)
+                out = sorted({e.port for e in events if isinstance(e, Packet) and e.step == event.step})
+                parts.append(_forwards(event.step, out, scenario, ports))
+        else:
+            parts.append(_words(event, scenario))
+    return _listed(parts)
+
+
+def _forwards(step: int, out: list[int], scenario: Scenario, ports: bool) -> str:
+    what = "the probe" if isinstance(scenario.steps[step], Probe) else "the packet"
+    if not ports:
+        return f"forwards {what}" + (" to several ports" if len(out) > 1 else "")
+    return f"forwards {what} to port{'s' if len(out) > 1 else ''} {_listed([str(port) for port in out])}"
+
+
+def _words(event: Event, scenario: Scenario) -> str:
+    match event:
+        case Message(step, payload):
+            kind = _message(payload)
+            if kind.startswith("error "):
+                return f"answers with the error {kind.removeprefix('error ')}"
+            if kind.startswith("packet_in "):
+                what = "the probe" if isinstance(scenario.steps[step], Probe) else "the packet"
+                return f"sends {what} to the controller ({kind.removeprefix('packet_in ')})"
+            return f"sends {'a message of unknown type' if kind == '?' else kind}"
+        case Crash(_, reason):
+            return f"crashes ({reason})"
+        case Close():
+            return "closes the connection"
+        case Hang():
+            return "hangs"
+        case Flood():
+            return "sends without end"
+        case Packet():
+            raise AssertionError("packets are put into words together")
+
+
+def _content(event: Event, at: Difference, scenario: Scenario) -> str:
+    """Two payloads that differ in bytes: what is sent, and from where on it differs."""
+    assert isinstance(event, Message | Packet)
+    data = event.payload.concrete() or b""
+    byte = at.byte or 0
+    what = _forwards(event.step, [], scenario, False) if isinstance(event, Packet) else _words(event, scenario)
+    shown = data[byte : byte + 4].hex()
+    return f"{what} with {shown or 'nothing'} from byte {byte} on"
+
+
+def _listed(parts: Iterable[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,110 @@
+"""Findings with one cause are one cluster: the same pair of behaviours, decided by the same fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import msgspec
+
+from soft.crosscheck.behaviour import Kind, clauses
+from soft.crosscheck.model import SEVERITIES, Cluster, Finding
+from soft.crosscheck.words import subject
+from soft.scenarios.model import Scenario
+from soft.trace import Trace
+
+# Fields that a heading names before it only counts the rest.
+_MOST_FIELDS = 4
+_LONGEST_HEADING = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A finding without its cluster, and what decides which one that is: what each agent does in kind, how they differ.
+
+    `traces` are what the two agents do with the example, in the order of the finding's behaviours.
+    """
+
+    finding: Finding
+    kinds: Mapping[str, tuple[Kind, ...] | None]  # of every agent on the example; None: not explored
+    what: str
+    covered: bool
+    traces: tuple[Trace, Trace]
+
+
+def identifier(*parts: object) -> str:
+    """A short name that depends on the parts alone."""
+    return blake2b(msgspec.json.encode(parts), digest_size=6).hexdigest()
+
+
+def cluster(
+    drafts: Sequence[Draft], scenario: Scenario, ranks: Mapping[str, int]
+) -> tuple[list[Finding], list[Cluster]]:
+    """Put drafts into clusters, most serious first. `ranks` number the agents independently of their names."""
+    groups: dict[str, list[Draft]] = {}
+    for draft in drafts:
+        behaviours = sorted((ranks[label], kinds) for label, kinds in draft.kinds.items() if kinds is not None)
+        id = identifier("cluster", scenario.name, behaviours, draft.what, draft.finding.fields)
+        groups.setdefault(id, []).append(draft)
+    findings: list[Finding] = []
+    clusters: list[Cluster] = []
+    for id, group in groups.items():
+        severity = min((draft.finding.severity for draft in group), key=SEVERITIES.index)
+        folder = re.sub(r"[^A-Za-z0-9_]+", "-", f"{scenario.name} {severity}").strip("-")[:80] + f"-{id}"
+        members = [
+            msgspec.structs.replace(d.finding, cluster=id, conditions=f"{folder}/{d.finding.id}.smt2") for d in group
+        ]
+        findings += members
+        clusters.append(
+            Cluster(
+                id=id,
+                scenario=scenario.name,
+                heading=_heading(group[0], scenario),
+                severity=severity,
+                findings=tuple(member.id for member in members),
+                fields=group[0].finding.fields,
+                folder=folder,
+                covered=all(draft.covered for draft in group),
+                odd_one_out=_odd_one_out(group),
+            )
+        )
+    clusters.sort(key=lambda c: (SEVERITIES.index(c.severity), len(c.fields), c.heading))
+    order = {id: place for place, c in enumerate(clusters) for id in c.findings}
+    return sorted(findings, key=lambda finding: order[finding.id]), clusters
+
+
+def _heading(draft: Draft, scenario: Scenario) -> str:
+    """One sentence that says what differs: the message, the deciding fields, what each agent does."""
+    finding = draft.finding
+    what, prefix = subject(scenario, finding.fields)
+    parts = [field.text for field in finding.region.fields]
+    parts += [f"{r.left} {r.operator} {r.right}" for r in finding.region.relations]
+    if prefix:
+        parts = [re.sub(rf"(?<![\w.]){re.escape(prefix)}", "", part) for part in parts]
+    more = len(parts) - _MOST_FIELDS
+    if more > 1:
+        parts = [*parts[:_MOST_FIELDS], f"{more} more fields"]
+    start = f"{what} with {', '.join(parts)}" if parts else f"any {what}"
+    left, right = clauses(*draft.traces, scenario, ports=draft.what == "ports")
+    text = f"{start}: {finding.agents[0]} {left}, {finding.agents[1]} {right}"
+    return text if len(text) <= _LONGEST_HEADING else text[: _LONGEST_HEADING - 1] + "…"
+
+
+def _odd_one_out(group: Sequence[Draft]) -> str | None:
+    """The one agent that differs from all others, which agree, in every finding of a cluster."""
+    odd = {_odd(draft) for draft in group}
+    return odd.pop() if len(odd) == 1 else None
+
+
+def _odd(draft: Draft) -> str | None:
+    finding = draft.finding
+    if not finding.others or len(finding.others) + 2 < len(draft.kinds):
+        return None
+    events = {b.agent: b.events for b in (*finding.behaviours, *finding.others)}
+    for label, mine in events.items():
+        rest = [theirs for other, theirs in events.items() if other != label]
+        if all(theirs == rest[0] for theirs in rest) and mine != rest[0]:
+            return label
+    return None

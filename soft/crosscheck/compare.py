@@ -1,0 +1,145 @@
+"""Two agents in one scenario: every way in which they differ, and the regions of inputs that do; or a proof of none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from soft.crosscheck.behaviour import Way
+from soft.crosscheck.outputs import Outputs
+from soft.crosscheck.region import Box, Explainer, outside
+from soft.crosscheck.space import Input, Space, State
+from soft.crosscheck.values import count
+from soft.crosscheck.walk import Overlap, Side, Twig, overlaps
+from soft.solve import terms
+from soft.solve.terms import TRUE, Term
+
+# Regions that are found for one way of differing. A cause that is no box (a sum of two fields, a hash) would need one
+# for each input; past this many nobody reads on.
+MOST_REGIONS = 40
+# Differences in more places than this are asked about together: a question for each would cost more.
+_MOST_APART = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A part of the input space in which two outputs differ: an overlap, and a condition if they differ only there."""
+
+    left: Twig
+    right: Twig
+    condition: Term
+    volume: float  # how large it is: the logarithm of its share of the input space, links left out
+
+    @property
+    def outputs(self) -> tuple[int, int]:
+        return self.left.output, self.right.output
+
+
+@dataclass(slots=True)
+class Explained:
+    """One region of one way of differing, with the example that it grew from."""
+
+    way: Way
+    example: Input
+    box: Box
+    proved: bool
+    exact: bool = False
+    pairs: set[tuple[int, int]] = field(default_factory=set)  # of outputs
+    covered: bool = True  # the regions of this way hold every input that differs in this way
+
+
+@dataclass(slots=True)
+class Result:
+    """What comparing two agents gave."""
+
+    explained: list[Explained]
+    overlaps: int
+    differing: int
+    undecided: list[Input | None]
+
+
+def compare(
+    space: Space, left: Side, right: Side, outputs: Outputs, progress: Callable[[str], object] | None = None
+) -> Result:
+    """Compare two agents over the part of the input space that both explored."""
+    cells: dict[Way, list[Cell]] = {}
+    explainer = Explainer(space, left, right, outputs)
+    undecided: list[Input | None] = []
+    pairs: set[tuple[int, int]] = set()
+    seen = 0
+    for overlap in overlaps(space, left, right, outputs, space.everything):
+        seen += 1
+        for condition, state in _differing(space, outputs, overlap):
+            if not state.certain:
+                example = space.example(state)
+                if example is None:
+                    undecided.append(None)
+                    continue
+            cell = Cell(overlap.left, overlap.right, condition, _volume(space, state))
+            pairs.add(cell.outputs)
+            cells.setdefault(explainer.way(*cell.outputs), []).append(cell)
+    explained: list[Explained] = []
+    for way in sorted(cells):
+        if progress:
+            progress(f"{len(explained)} regions")
+        explained += _explain(explainer, way, cells[way])
+    return Result(explained, seen, len(pairs), undecided)
+
+
+def _differing(space: Space, outputs: Outputs, overlap: Overlap) -> Iterator[tuple[Term, State]]:
+    """The parts of an overlap in which its outputs differ."""
+    difference = outputs.difference(overlap.left.output, overlap.right.output)
+    if len(difference) > _MOST_APART:
+        difference = (terms.disj(*difference),)
+    for condition in difference:
+        state = space.assume(overlap.state, condition)
+        if state is not None:
+            yield condition, state
+
+
+def _volume(space: Space, state: State) -> float:
+    return sum(math.log2(count(values)) - space.widths[name] for name, values in state.values.items())
+
+
+def _explain(explainer: Explainer, way: Way, cells: list[Cell]) -> list[Explained]:
+    """Regions that together hold all cells, the largest cells first."""
+    found: list[Explained] = []
+    boxes: list[Box] = []
+    covered = True
+    for cell in sorted(cells, key=lambda cell: -cell.volume):
+        state = _state(explainer, cell)
+        if state is None:
+            continue
+        while (rest := outside(explainer, state, boxes)) is not None:
+            if len(boxes) >= MOST_REGIONS:
+                covered = False
+                break
+            example = explainer.space.example(rest)
+            if example is None or not explainer.shows(example, way):
+                covered = False
+                break
+            box, proved = explainer.grow(example, way)
+            boxes.append(box)
+            found.append(Explained(way, example, box, proved))
+        _credit(explainer, found, cell, state)
+    for explained in found:
+        explained.covered = covered
+        explained.exact = covered and len(found) == 1 and explained.proved
+    return found
+
+
+def _state(explainer: Explainer, cell: Cell) -> State | None:
+    space = explainer.space
+    conditions = [*cell.left.stem(), *cell.right.stem()]
+    if cell.condition is not TRUE:
+        conditions.append(cell.condition)
+    return space.assume_all(space.everything, conditions)
+
+
+def _credit(explainer: Explainer, found: list[Explained], cell: Cell, state: State) -> None:
+    """Count a cell's pair of outputs for the first region that it touches."""
+    for explained in found:
+        if explainer.state(explained.box, state) is not None:
+            explained.pairs.add(cell.outputs)
+            return

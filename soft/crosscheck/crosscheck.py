@@ -1,0 +1,269 @@
+"""Bundles of one scenario, two or more: compare every pair, explain, cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from soft import __version__
+from soft.bundle.model import Bundle
+from soft.bundle.terms_file import TermWriter
+from soft.crosscheck.behaviour import clauses, first_difference, kinds, severity
+from soft.crosscheck.cluster import Draft, cluster, identifier
+from soft.crosscheck.compare import Explained, Result, compare
+from soft.crosscheck.model import (
+    FORMAT,
+    Agent,
+    Behaviour,
+    Comparison,
+    Counts,
+    Doubt,
+    Finding,
+    Findings,
+    Region,
+    ScenarioRecord,
+    Statistics,
+)
+from soft.crosscheck.outputs import Outputs, difference
+from soft.crosscheck.sound import Soundness, soundness
+from soft.crosscheck.space import Input, Space
+from soft.crosscheck.walk import Side
+from soft.crosscheck.words import event_records, example_of, field_sets, region_text
+from soft.errors import SoftError
+from soft.solve import terms
+from soft.solve.solver import Solver
+from soft.trace import Trace, evaluate_trace
+
+# A stranger's conditions may be a puzzle; real ones take milliseconds.
+SECONDS_PER_QUERY = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Party:
+    """One agent in one scenario."""
+
+    label: str
+    place: int  # in the order in which the user named them
+    side: Side
+    soundness: Soundness
+
+    @property
+    def bundle(self) -> Bundle:
+        return self.side.bundle
+
+
+def crosscheck(
+    bundles: Sequence[Bundle],
+    labels: Sequence[str] | None = None,
+    *,
+    solver: str = "z3",
+    timeout: float = SECONDS_PER_QUERY,
+    progress: Callable[[str], object] | None = None,
+) -> Findings:
+    """Compare bundles of one scenario, each with each.
+
+    Raises SoftError if there are fewer than two, their scenarios differ, or one of them contradicts itself.
+    """
+    start = time.perf_counter()
+    labels = unique_labels([bundle.manifest.agent for bundle in bundles]) if labels is None else list(labels)
+    _check_comparable(bundles)
+    scenario = bundles[0].scenario
+    engine = Solver(solver, timeout=timeout)
+    outputs = Outputs()
+    space = Space(scenario, engine)
+    # The order of names, not of arguments: (A, B) and (B, A) find the same.
+    parties = []
+    for place in sorted(range(len(bundles)), key=lambda place: labels[place]):
+        if progress:
+            progress(f"checking {labels[place]}")
+        found = soundness(bundles[place], labels[place], engine)
+        parties.append(_Party(labels[place], place, Side(bundles[place], outputs, whole=found.whole), found))
+    ranks = {party.label: rank for rank, party in enumerate(parties)}
+    comparisons: list[Comparison] = []
+    drafts: list[Draft] = []
+    for pair in combinations(parties, 2):
+        if progress:
+            progress(f"{pair[0].label} and {pair[1].label}")
+        begin, queries, kept = time.perf_counter(), engine.queries, space.kept
+        result = compare(space, pair[0].side, pair[1].side, outputs, progress)
+        made = [_draft(explained, pair, parties, space, ranks) for explained in result.explained]
+        statistics = Statistics(time.perf_counter() - begin, engine.queries - queries, space.kept - kept)
+        comparisons.append(_comparison(pair, result, made, scenario.name, statistics))
+        drafts += made
+    findings, clusters = cluster(drafts, scenario, ranks)
+    return Findings(
+        format=FORMAT,
+        tool=f"soft {__version__}",
+        agents=tuple(Agent(label, (bundle.source,)) for label, bundle in zip(labels, bundles, strict=True)),
+        scenarios=(
+            ScenarioRecord(scenario.name, scenario.digest, scenario.summary, scenario.openflow, scenario.text),
+        ),
+        comparisons=tuple(comparisons),
+        findings=tuple(findings),
+        clusters=tuple(clusters),
+        seconds=time.perf_counter() - start,
+        queries=engine.queries,
+    )
+
+
+def unique_labels(labels: Sequence[str]) -> list[str]:
+    """Names for the agents: their own, numbered where several have the same."""
+    result: list[str] = []
+    for label in labels:
+        number, name = 1, label
+        while name in result:
+            number += 1
+            name = f"{label} ({number})"
+        result.append(name)
+    return result
+
+
+def _check_comparable(bundles: Sequence[Bundle]) -> None:
+    if len(bundles) < 2:
+        raise SoftError("A crosscheck needs two bundles or more.")
+    first = bundles[0]
+    for other in bundles[1:]:
+        if other.scenario.digest != first.scenario.digest:
+            raise SoftError(
+                f"{other.source}: this bundle is of another scenario ({other.scenario.name}) than {first.source} "
+                f"({first.scenario.name}), or of another version of it; only equal scenarios can be compared."
+            )
+        if other.manifest.normalisation != first.manifest.normalisation:
+            raise SoftError(
+                f"{other.source}: other rules of normalisation were applied to this bundle than to {first.source}; "
+                "explore both with one version of soft."
+            )
+
+
+# ---------------------------------------------------------------------------------------------- one pair
+
+
+def _comparison(
+    pair: tuple[_Party, _Party], result: Result, drafts: Sequence[Draft], scenario: str, statistics: Statistics
+) -> Comparison:
+    first, second = sorted(pair, key=lambda party: party.place)
+    doubts = [*first.soundness.doubts, *second.soundness.doubts]
+    if result.undecided:
+        sentence = f"The solver gave up on {len(result.undecided)} overlapping parts of the input space."
+        doubts.append(Doubt("undecided", None, sentence))
+    sides = (first.bundle.manifest.counts, second.bundle.manifest.counts)
+    return Comparison(
+        scenario=scenario,
+        agents=(first.label, second.label),
+        verdict="differ" if drafts else "unknown" if doubts else "agree",
+        counts=Counts(
+            paths=(sides[0].paths, sides[1].paths),
+            outputs=(sides[0].outputs, sides[1].outputs),
+            overlaps=result.overlaps,
+            differing=result.differing,
+        ),
+        findings=tuple(draft.finding.id for draft in drafts),
+        doubts=tuple(doubts),
+        statistics=statistics,
+    )
+
+
+def _draft(
+    explained: Explained,
+    pair: tuple[_Party, _Party],
+    parties: Sequence[_Party],
+    space: Space,
+    ranks: Mapping[str, int],
+) -> Draft:
+    """A region as a finding, in the order in which the user named the agents."""
+    scenario, values = space.scenario, explained.example
+    first, second = sorted(pair, key=lambda party: party.place)
+    traces = {party.label: _trace(party, values) for party in parties}
+    left, right = traces[first.label], traces[second.label]
+    assert left is not None
+    assert right is not None
+    words = clauses(left, right, scenario)
+    others = tuple(
+        _behaviour(party, values, trace, clauses(trace, left, scenario)[0] if trace != left else words[0])
+        for party in sorted(parties, key=lambda party: party.place)
+        if party not in pair and (trace := traces[party.label]) is not None
+    )
+    fields = field_sets(scenario, explained.box.fields, space.domain)
+    region = Region(
+        fields=fields,
+        relations=explained.box.relations,
+        text=region_text(fields, explained.box.relations),
+        proved=explained.proved,
+        exact=explained.exact,
+    )
+    deciding = tuple(name for name in scenario.variable_names if name in explained.box.names)
+    way = explained.way
+    finding = Finding(
+        id=identifier(
+            "finding",
+            scenario.name,
+            [ranks[party.label] for party in pair],
+            (way.left, way.right, way.what),
+            [(field.field, [list(map(str, interval)) for interval in field.intervals]) for field in fields],
+            explained.box.relations,
+        ),
+        cluster="",
+        scenario=scenario.name,
+        agents=(first.label, second.label),
+        severity=severity(left, right),
+        behaviours=(_behaviour(first, values, left, words[0]), _behaviour(second, values, right, words[1])),
+        others=others,
+        difference=first_difference(left, right),
+        example=example_of(scenario, values),
+        region=region,
+        fields=deciding,
+        pairs=max(1, len(explained.pairs)),
+        conditions="",
+    )
+    of_kind = {label: None if trace is None else kinds(trace) for label, trace in traces.items()}
+    return Draft(finding, of_kind, way.what, explained.covered, (left, right))
+
+
+def _trace(party: _Party, values: Input) -> Trace | None:
+    """What an agent does with an input; None if that was not explored."""
+    twig = party.side.follow(values)
+    if twig is None:
+        return None
+    path = party.bundle.paths[party.side.path(twig)]
+    return evaluate_trace(party.bundle.traces[path.trace], values)
+
+
+def _behaviour(party: _Party, values: Input, trace: Trace, summary: str) -> Behaviour:
+    twig = party.side.follow(values)
+    assert twig is not None
+    number = party.side.path(twig)
+    path = party.bundle.paths[number]
+    records = event_records(trace, party.bundle.scenario.openflow)
+    return Behaviour(party.label, summary, records, number, path.trace, path.marks)
+
+
+# ---------------------------------------------------------------------------------------------- files
+
+
+def condition_files(findings: Findings, bundles: Mapping[str, Bundle]) -> dict[str, bytes]:
+    """The conditions of each finding as SMT-LIB, by the file's name. `bundles` are those of its agents, by label."""
+    return {finding.conditions: _conditions(finding, bundles) for finding in findings.findings}
+
+
+def _conditions(finding: Finding, bundles: Mapping[str, Bundle]) -> bytes:
+    """The paths that both agents take on the example, and that their outputs differ: the example is a model."""
+    scenario = bundles[finding.agents[0]].scenario
+    writer = TermWriter(scenario)
+    lines = [f"; {finding.scenario}, finding {finding.id}\n", "(set-option :produce-models true)\n", writer.head()]
+    traces = []
+    for behaviour in finding.behaviours:
+        bundle = bundles[behaviour.agent]
+        path = bundle.paths[behaviour.path]
+        traces.append(bundle.traces[path.trace])
+        lines.append(f"; path {behaviour.path} of {behaviour.agent}, which {behaviour.summary}\n")
+        for term in bundle.terms_of(path):
+            number = writer.condition(term, lines)
+            lines.append(f"(assert c{number})\n")
+    lines.append("; the outputs differ\n")
+    number = writer.condition(terms.disj(*difference(*traces)), lines)
+    lines += [f"(assert c{number})\n", "(check-sat)\n"]
+    if scenario.variables:
+        lines.append(f"(get-value ({' '.join(scenario.variable_names)}))\n")
+    return "".join(lines).encode()

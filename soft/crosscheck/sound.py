@@ -1,0 +1,74 @@
+"""May conclusions be drawn from a bundle? Witnesses, overlapping paths, and what the paths leave out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from soft.bundle.check import wrong_witnesses
+from soft.bundle.model import Bundle
+from soft.bundle.partition import Gap, Overlap, PartitionCheck
+from soft.crosscheck.model import Doubt
+from soft.crosscheck.words import example_of
+from soft.errors import SoftError
+from soft.solve.solver import Solver
+
+# Marks that an explorer sets on paths whose output may not be what the agent really does.
+_DOUBTFUL = {
+    "unstable": "depend on memory that the agent never wrote",
+    "approximate": "have outputs that hold for one input only",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Soundness:
+    """What a bundle is good for. `whole`: proved that its paths cover the whole input space and exclude each other."""
+
+    whole: bool
+    doubts: tuple[Doubt, ...]
+
+
+def soundness(bundle: Bundle, label: str, solver: Solver) -> Soundness:
+    """Refuses a bundle that contradicts itself; otherwise says what it leaves open."""
+    for problem in wrong_witnesses(bundle):
+        raise SoftError(f"{bundle.source}: {problem.sentence}")
+    complete = bundle.manifest.complete
+    doubts = _marks(bundle, label)
+    gap: Gap | None = None
+    decided = True
+    for defect in PartitionCheck(bundle, solver, covering=complete).defects():
+        if isinstance(defect, Overlap):
+            first, second = defect.paths
+            raise SoftError(f"{bundle.source}: One input takes both path {first} and path {second}.")
+        if isinstance(defect, Gap):
+            gap = gap or defect
+        else:
+            decided = False
+    if complete and gap is not None:
+        sentence = f"{label} claims to be explored completely, but some inputs take none of its paths."
+        doubts.insert(0, Doubt("unexplored", label, sentence, example_of(bundle.scenario, gap.input)))
+    if not decided:
+        doubts.insert(0, Doubt("undecided", label, f"The solver could not decide whether {label}'s paths are sound."))
+    if not complete:
+        doubts.insert(0, _unexplored(bundle, label, solver))
+    return Soundness(complete and gap is None and decided, tuple(doubts))
+
+
+def _unexplored(bundle: Bundle, label: str, solver: Solver) -> Doubt:
+    reasons = " ".join(bundle.manifest.reasons)
+    sentence = f"{label} was not explored completely. {reasons}"[:1500]
+    for defect in PartitionCheck(bundle, solver, covering=True).defects():
+        if isinstance(defect, Gap):
+            return Doubt("unexplored", label, sentence, example_of(bundle.scenario, defect.input))
+    return Doubt("unexplored", label, sentence)
+
+
+def _marks(bundle: Bundle, label: str) -> list[Doubt]:
+    found = []
+    for mark, meaning in _DOUBTFUL.items():
+        marked = [path for path in bundle.paths if mark in path.marks]
+        if marked:
+            many = "path" if len(marked) == 1 else "paths"
+            sentence = f"{len(marked)} {many} of {label} {meaning}."
+            example = example_of(bundle.scenario, marked[0].witness)
+            found.append(Doubt(mark, label, sentence, example))  # type: ignore[arg-type]
+    return found

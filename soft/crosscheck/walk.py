@@ -1,0 +1,171 @@
+"""Both agents' trees of paths, walked together: which outputs meet on one input, and where.
+
+The walk goes down in the larger of the two trees, cuts where the conditions contradict each other, and stops as soon
+as all paths below one node have one output and all below the other have one: then it matters no more which path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from soft.bundle.model import Bundle
+from soft.bundle.tables import PathTable
+from soft.bundle.tree import Node, PathTree
+from soft.crosscheck.outputs import Outputs
+from soft.crosscheck.space import Space, State
+from soft.solve import terms
+from soft.solve.evaluate import evaluate
+from soft.solve.terms import Term
+
+
+@dataclass(slots=True, eq=False)
+class Twig:
+    """A node of a tree of paths that branches or ends. `conditions` lead to it from its parent.
+
+    `output` is the one output of all paths below, or -1.
+    """
+
+    node: Node
+    conditions: tuple[Term, ...]
+    parent: Twig | None
+    output: int
+    ends: bool
+    children: list[Twig] | None = None
+    # There are two children, and one has the condition that the other negates.
+    halves: bool = False
+
+    @property
+    def size(self) -> int:
+        return self.node.last - self.node.first
+
+    def stem(self) -> list[Term]:
+        """All conditions from the root."""
+        parts = []
+        twig: Twig | None = self
+        while twig is not None:
+            parts.append(twig.conditions)
+            twig = twig.parent
+        return [condition for part in reversed(parts) for condition in part]
+
+
+class Side:
+    """One agent's bundle, ready to be walked. `whole`: it is proved that the paths cover the whole input space."""
+
+    def __init__(self, bundle: Bundle, outputs: Outputs, *, whole: bool) -> None:
+        self.bundle = bundle
+        self.whole = whole
+        self._tree = PathTree(bundle)
+        numbers = outputs.add(bundle.traces)
+        found = [numbers[trace] for trace in _traces_of(bundle.paths, self._tree.order)]
+        # For each place in the tree's order, the first place behind it that has another output.
+        self._outputs = found
+        self._runs = list(range(1, len(found) + 1))
+        for place in range(len(found) - 2, -1, -1):
+            if found[place] == found[place + 1]:
+                self._runs[place] = self._runs[place + 1]
+        self.root = self._twig(self._tree.root, (), None)
+
+    def children(self, twig: Twig) -> list[Twig]:
+        """The ways to go on from a twig, each up to where it branches again."""
+        if twig.children is None:
+            tree, conditions = self._tree, self.bundle.conditions
+            twig.children = []
+            for branch in tree.branches(twig.node):
+                node, way = branch.node, [conditions[branch.condition]]
+                while len(ahead := tree.branches(node)) == 1 and not tree.ends(node):
+                    node = ahead[0].node
+                    if not self.whole:
+                        # Where nothing is left out, the only way to go on follows from what is known.
+                        way.append(conditions[ahead[0].condition])
+                twig.children.append(self._twig(node, tuple(way), twig))
+            first = [child.conditions[0] for child in twig.children]
+            twig.halves = len(first) == 2 and first[0] is terms.negate(first[1])
+        return twig.children
+
+    def follow(self, values: Mapping[str, int], memo: dict[Term, int] | None = None) -> Twig | None:
+        """Where an input ends; None if it was not explored."""
+        memo = {} if memo is None else memo
+        twig = self.root
+        if not all(evaluate(condition, values, memo) for condition in twig.conditions):
+            return None
+        while not twig.ends:
+            for child in self.children(twig):
+                if all(evaluate(condition, values, memo) for condition in child.conditions):
+                    twig = child
+                    break
+            else:
+                return None
+        return twig
+
+    def path(self, twig: Twig) -> int:
+        """The number of the path that ends at a twig, or of the first one below it."""
+        return self._tree.order[twig.node.first]
+
+    def _twig(self, node: Node, conditions: tuple[Term, ...], parent: Twig | None) -> Twig:
+        uniform = node.first < node.last and self._runs[node.first] >= node.last
+        output = self._outputs[node.first] if uniform else -1
+        return Twig(node, conditions, parent, output, bool(self._tree.ends(node)))
+
+
+def _traces_of(paths: Sequence[object], order: Sequence[int]) -> list[int]:
+    if isinstance(paths, PathTable):
+        return [paths.trace(number) for number in order]
+    return [paths[number].trace for number in order]  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Inputs on which both agents have one output each: those of `state`."""
+
+    left: Twig
+    right: Twig
+    state: State
+
+
+def overlaps(
+    space: Space, left: Side, right: Side, outputs: Outputs, start: State, *, agreeing: bool = False
+) -> Iterator[Overlap]:
+    """Where different outputs meet within `start`; with `agreeing`, also where equal ones do.
+
+    Overlaps are disjoint, and together they are all of `start` that both sides explored and, without `agreeing`, that
+    is not equal at sight.
+    """
+    stack = [(left.root, right.root, start)]
+    while stack:
+        a, b, state = stack.pop()
+        if a.output >= 0 and b.output >= 0:
+            if not agreeing and not outputs.difference(a.output, b.output):
+                continue
+            # Below a node of a partial bundle there may be nothing at all: go on to where a path is.
+            if (left.whole or a.ends) and (right.whole or b.ends):
+                yield Overlap(a, b, state)
+                continue
+            down = not (left.whole or a.ends)
+        elif a.output >= 0:
+            down = False
+        else:
+            down = b.output >= 0 or a.size >= b.size
+        side, twig = (left, a) if down else (right, b)
+        for child, inner in _branches(space, side, twig, state):
+            stack.append((child, b, inner) if down else (a, child, inner))
+
+
+def _branches(space: Space, side: Side, twig: Twig, state: State) -> Iterator[tuple[Twig, State]]:
+    children = side.children(twig)
+    if twig.halves and side.whole:
+        first, second = children
+        inner = space.assume(state, first.conditions[0])
+        if inner is None or inner is state:
+            # One half is the whole, the other is empty.
+            yield (second if inner is None else first), state
+            return
+        yield first, inner
+        other = space.assume(state, second.conditions[0])
+        if other is not None:
+            yield second, other
+        return
+    for child in children:
+        found = space.assume_all(state, child.conditions)
+        if found is not None:
+            yield child, found

@@ -1,0 +1,256 @@
+"""The whole crosscheck against oracles that know nothing of it: every input through both agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from soft.crosscheck.behaviour import way_of
+from soft.crosscheck.crosscheck import condition_files, crosscheck, unique_labels
+from soft.crosscheck.model import Finding, Findings, Region, decode, encode
+from soft.errors import SoftError
+from soft.solve import terms as t
+from tests.soft.crosscheck.agents import (
+    CRASH,
+    IN_PORT,
+    MAX_LEN,
+    PORT,
+    SILENT,
+    If,
+    Tree,
+    bundle,
+    error,
+    forward,
+    inputs,
+    leaf,
+    number,
+    respond,
+    scenario,
+)
+from tests.soft.crosscheck.strategies import agents
+
+SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def check(left: Tree, right: Tree, solver: str = "z3") -> Findings:
+    return crosscheck([bundle(left, "left"), bundle(right, "right")], solver=solver)
+
+
+@SLOW
+@given(agents(), agents())
+def test_finds_exactly_the_inputs_that_an_enumeration_finds(left: Tree, right: Tree) -> None:
+    found = check(left, right)
+    differing = [values for values in inputs(scenario()) if respond(left, values) != respond(right, values)]
+    assert found.verdict == ("differ" if differing else "agree")
+    for values in inputs(scenario()):
+        differs = values in differing
+        claimed = any(finding.region.holds(values) for finding in found.findings if finding.region.proved)
+        assert not claimed or differs, f"{values} agrees, but a region holds it"
+        if all(cluster.covered for cluster in found.clusters):
+            held = any(finding.region.holds(values) for finding in found.findings)
+            assert held or not differs, f"{values} differs, but no region holds it"
+
+
+@SLOW
+@given(agents(), agents())
+def test_every_finding_shows_what_the_agents_do(left: Tree, right: Tree) -> None:
+    found = check(left, right)
+    assert decode(encode(found), "test") == found
+    for finding in found.findings:
+        values = finding.example.values
+        assert finding.region.holds(values)
+        traces = respond(left, values), respond(right, values)
+        assert traces[0] != traces[1]
+        for behaviour, trace in zip(finding.behaviours, traces, strict=True):
+            assert [record.kind for record in behaviour.events] == [type(event).__name__.lower() for event in trace]
+            sent = [event.payload.concrete() for event in trace if hasattr(event, "payload")]
+            assert [bytes.fromhex(record.hex) for record in behaviour.events if record.hex is not None] == sent
+
+
+@SLOW
+@given(agents(), agents())
+def test_regions_differ_in_one_way_and_are_tight(left: Tree, right: Tree) -> None:
+    found = check(left, right)
+    everything = list(inputs(scenario()))
+    for finding in found.findings:
+        shown = {_way(left, right, values) for values in everything if finding.region.holds(values)}
+        assert shown == {_way(left, right, finding.example.values)}
+        for name, value in _one_step_outside(finding):
+            moved = {**finding.example.values, name: value}
+            plane = [v for v in everything if v[name] == value and _inside_but(finding.region, v, name)]
+            if moved in everything and not finding.region.relations:
+                assert any(_way(left, right, v) not in shown for v in plane), f"{finding.region.text} misses {moved}"
+
+
+def _way(left: Tree, right: Tree, values: Mapping[str, int]) -> object:
+    if respond(left, values) == respond(right, values):
+        return None
+    return way_of(leaf(left, values), leaf(right, values))
+
+
+def _one_step_outside(finding: Finding) -> list[tuple[str, int]]:
+    return [
+        (field.field, value)
+        for field in finding.region.fields
+        if field.mask is None
+        for low, high in field.intervals
+        for value in (low - 1, high + 1)
+    ]
+
+
+def _inside_but(region: Region, values: Mapping[str, int], name: str) -> bool:
+    return all(field.holds(values[field.field]) for field in region.fields if field.field != name)
+
+
+@SLOW
+@given(agents())
+def test_an_agent_agrees_with_itself(tree: Tree) -> None:
+    found = check(tree, tree)
+    assert found.verdict == "agree"
+    assert not found.findings
+    assert not found.comparisons[0].doubts
+
+
+@SLOW
+@given(agents(), agents())
+def test_the_order_of_the_bundles_does_not_matter(left: Tree, right: Tree) -> None:
+    a, b = bundle(left, "left"), bundle(right, "right")
+    there, back = crosscheck([a, b]), crosscheck([b, a])
+    assert [(f.id, f.region, f.example) for f in there.findings] == [(f.id, f.region, f.example) for f in back.findings]
+    assert [f.behaviours for f in there.findings] == [f.behaviours[::-1] for f in back.findings]
+    assert [(c.id, c.findings) for c in there.clusters] == [(c.id, c.findings) for c in back.clusters]
+
+
+@SLOW
+@given(agents(), agents())
+def test_both_solvers_give_the_same_verdict(left: Tree, right: Tree) -> None:
+    z3, bitwuzla = check(left, right), check(left, right, "bitwuzla")
+    assert z3.verdict == bitwuzla.verdict
+    assert z3.comparisons[0].counts == bitwuzla.comparisons[0].counts
+
+
+@SLOW
+@given(agents(), agents(), st.sets(st.integers(0, 5), min_size=1), st.booleans())
+def test_what_was_not_explored_is_never_called_equal(left: Tree, right: Tree, skip: set[int], honest: bool) -> None:
+    whole, part = bundle(left, "left"), bundle(right, "right", skip=skip, complete=None if honest else True)
+    missing = len(bundle(right, "right").paths) - len(part.paths)
+    found = crosscheck([whole, part])
+    if not missing:
+        return
+    assert found.verdict != "agree"
+    doubt = found.comparisons[0].doubts[0]
+    assert doubt.kind == "unexplored"
+    assert doubt.agent == "right"
+    assert doubt.example is not None
+    values = doubt.example.values
+    taken = [path for path in part.paths if all(_holds(part.conditions[i], values) for i in path.conditions)]
+    assert not taken, "the example was explored"
+    for finding in found.findings:
+        assert respond(left, finding.example.values) != respond(right, finding.example.values)
+
+
+def _holds(term: t.Term, values: Mapping[str, int]) -> bool:
+    from soft.solve.evaluate import evaluate
+
+    return bool(evaluate(term, values))
+
+
+# ---------------------------------------------------------------------------------------------- examples
+
+REFERENCE = If(t.ult(PORT, number(4)), forward(1, PORT), error(2, 4))
+OTHER = If(t.eq(PORT, IN_PORT), SILENT, If(t.ult(PORT, number(6)), forward(1, PORT), error(2, 4)))
+
+
+def test_headings_say_what_differs() -> None:
+    found = crosscheck([bundle(REFERENCE, "reference"), bundle(OTHER, "vswitch")])
+    assert [(cluster.severity, cluster.heading) for cluster in found.clusters] == [
+        (
+            "forwarding",
+            "packet_out with actions.0.port from 4 to 5, in_port ≠ actions.0.port: "
+            "reference answers with the error bad_action/bad_out_port, vswitch forwards the packet",
+        ),
+        (
+            "forwarding",
+            "packet_out with in_port ≤ 3, in_port = actions.0.port: reference forwards the packet, vswitch is silent",
+        ),
+        (
+            "lost error",
+            "packet_out with in_port ≥ 4, in_port = actions.0.port: "
+            "reference answers with the error bad_action/bad_out_port, vswitch is silent",
+        ),
+    ]
+    assert all(finding.region.exact for finding in found.findings)
+
+
+def test_the_same_behaviours_for_two_reasons_are_two_clusters() -> None:
+    strict = If(t.ult(number(5), PORT), error(2, 5), If(t.ult(number(100), MAX_LEN), error(2, 5), SILENT))
+    found = crosscheck([bundle(SILENT, "lax"), bundle(strict, "strict")])
+    assert {cluster.fields for cluster in found.clusters} == {("m0.actions.0.port",), ("m0.actions.0.max_len",)}
+    assert {cluster.severity for cluster in found.clusters} == {"lost error"}
+
+
+def test_most_serious_first() -> None:
+    bad = If(t.eq(PORT, number(7)), CRASH, If(t.eq(PORT, number(6)), error(2, 5), forward(1)))
+    good = If(t.ult(PORT, number(6)), forward(2), error(2, 4))
+    found = crosscheck([bundle(good, "good"), bundle(bad, "bad")])
+    assert [cluster.severity for cluster in found.clusters] == ["crash", "forwarding", "different error"]
+    assert "forwards the packet to port 2, bad forwards the packet to port 1" in found.clusters[1].heading
+
+
+def test_names_the_odd_one_out() -> None:
+    trees = {"one": REFERENCE, "two": REFERENCE, "three": If(t.eq(PORT, number(0)), CRASH, REFERENCE)}
+    found = crosscheck([bundle(tree, label) for label, tree in trees.items()])
+    assert [comparison.verdict for comparison in found.comparisons] == ["differ", "agree", "differ"] or {
+        comparison.agents: comparison.verdict for comparison in found.comparisons
+    } == {("one", "two"): "agree", ("one", "three"): "differ", ("two", "three"): "differ"}
+    (cluster,) = found.clusters
+    assert cluster.odd_one_out == "three"
+    assert len(cluster.findings) == 2
+
+
+def test_conditions_stand_alone_and_hold_for_the_example() -> None:
+    import z3
+
+    bundles = {"reference": bundle(REFERENCE, "reference"), "vswitch": bundle(OTHER, "vswitch")}
+    found = crosscheck(list(bundles.values()))
+    files = condition_files(found, bundles)
+    for finding in found.findings:
+        solver = z3.Solver()
+        solver.from_string(files[finding.conditions].decode())
+        for name, value in finding.example.values.items():
+            solver.add(z3.BitVec(name, 16) == value)
+        assert solver.check() == z3.sat
+
+
+def test_marked_paths_are_doubts() -> None:
+    found = crosscheck([bundle(REFERENCE, "one", marks=("approximate",)), bundle(REFERENCE, "two")])
+    assert found.verdict == "unknown"
+    assert found.comparisons[0].doubts[0].kind == "approximate"
+
+
+def test_refuses_what_cannot_be_compared() -> None:
+    one = bundle(REFERENCE, "one")
+    with pytest.raises(SoftError, match="two bundles"):
+        crosscheck([one])
+    text = scenario().text.replace("range = [0, 7] }, max_len", "range = [0, 6] }, max_len")
+    with pytest.raises(SoftError, match="another scenario"):
+        crosscheck([one, bundle(REFERENCE, "two", scenario(text))])
+
+
+def test_refuses_bundles_that_contradict_themselves() -> None:
+    good = bundle(REFERENCE, "good")
+    lying = bundle(REFERENCE, "lying")
+    lying.paths[0].witness.update({"m0.actions.0.port": 5})  # type: ignore[attr-defined]
+    with pytest.raises(SoftError, match="witness of path 0"):
+        crosscheck([good, lying])
+    double = bundle(REFERENCE, "double")
+    double.conditions[1] = t.negate(t.ult(PORT, number(3)))  # type: ignore[index]
+    with pytest.raises(SoftError, match="takes both path"):
+        crosscheck([good, double])
+
+
+def test_labels_are_unique() -> None:
+    assert unique_labels(["a", "b", "a", "a"]) == ["a", "b", "a (2)", "a (3)"]
