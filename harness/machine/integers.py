@@ -95,25 +95,33 @@ class Integers:
     def _survey(self) -> list[int]:
         """Count how often and where temporaries are used, and list the registers that are read before written."""
         uses, last, reads, written = self._uses, self._last_use, dict[int, None](), set[int]()
-
-        def use(expression: Any, index: int) -> None:
-            if expression.tag == "Iex_RdTmp":
-                uses[expression.tmp] = uses.get(expression.tmp, 0) + 1
-                last[expression.tmp] = index
-
         for index, statement in enumerate(self._block.statements):
-            for expression in statement.expressions:
-                use(expression, index)
-                if expression.tag == "Iex_Get":
-                    slots = range(expression.offset // 8, (expression.offset + WIDTHS[expression.ty] // 8 - 1) // 8 + 1)
+            tag = statement.tag
+            if tag == "Ist_WrTmp":
+                data = statement.data
+                used = _operands(data)
+                if data.tag == "Iex_Get":
+                    slots = range(data.offset // 8, (data.offset + WIDTHS[data.ty] // 8 - 1) // 8 + 1)
                     reads.update((slot, None) for slot in slots if slot not in written)
-            if statement.tag == "Ist_Put" and statement.offset != RIP:
+            elif tag == "Ist_Put":
+                used = (statement.data,)
                 width, slot = self._width(statement.data), statement.offset // 8
                 if width >= 64:
                     written.update(range(slot, slot + width // 64))
                 elif slot not in written:
                     reads[slot] = None
-        use(self._block.next, len(self._block.statements))
+            elif tag == "Ist_IMark":
+                continue
+            else:
+                used = statement.expressions
+            for expression in used:
+                if expression.tag == "Iex_RdTmp":
+                    uses[expression.tmp] = uses.get(expression.tmp, 0) + 1
+                    last[expression.tmp] = index
+        following = self._block.next
+        if following.tag == "Iex_RdTmp":
+            uses[following.tmp] = uses.get(following.tmp, 0) + 1
+            last[following.tmp] = len(self._block.statements)
         return list(reads)
 
     def _read_registers(self, slots: list[int]) -> None:
@@ -299,6 +307,13 @@ class Integers:
             except (Trap, Unsupported):
                 pass  # when it is executed, if it is
         return simplify(meaning, arguments)
+
+
+def _operands(e: Any) -> Any:
+    tag = e.tag
+    if tag in ("Iex_Unop", "Iex_Binop"):
+        return e.args
+    return () if tag == "Iex_Get" else (e,) if tag == "Iex_RdTmp" else e.child_expressions
 
 
 # ---------------------------------------------------------------------------------------------- shorter texts

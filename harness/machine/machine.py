@@ -91,31 +91,32 @@ class Machine:
 
         It ends by an exception: of `special`, a Fault, a Trap, Unsupported or BlockLimit.
         """
-        blocks = self.blocks
-        get = blocks.get
+        get = self.blocks.get
         count = 0
         ip: Any = address
         try:
-            while count < most_blocks:
+            for count in range(most_blocks):  # noqa: B007
                 block = get(ip)
                 if block is None:
-                    if ip.__class__ is tuple:
-                        target, kind = ip
-                        if target.__class__ is not int:
-                            target = self.pin(target)
-                        if not kind.startswith("Ijk_Sys"):
-                            self._stop(target, kind)
-                        ip = special(target, kind)
-                        continue
-                    if ip.__class__ is not int:
-                        ip = self.pin(ip)
-                        continue
-                    block = self._compile(ip)
-                count += 1
+                    block = self._arrive(ip, special)
                 ip = block()
             raise BlockLimit(f"{most_blocks} blocks without an end")
         finally:
             self.executed += count
+
+    def _arrive(self, ip: Any, special: Callable[[int, str], int]) -> Block:
+        """The block to execute next, where that is not just a matter of looking it up."""
+        while True:
+            if ip.__class__ is tuple:
+                target, kind = ip
+                target = self.pin(target)
+                if not kind.startswith("Ijk_Sys"):
+                    self._stop(target, kind)
+                ip = special(target, kind)
+            elif ip.__class__ is not int:
+                ip = self.pin(ip)
+            else:
+                return self.prepare(ip)
 
     def prepare(self, address: int) -> Block:
         """The compiled block at `address`."""

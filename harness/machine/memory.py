@@ -37,20 +37,35 @@ class Memory:
         self.written: dict[int, bytearray] = {}  # this run's own copies
         self.symbols: dict[int, tuple[Term, int]] = {}  # address → (term, index of the byte from the least significant)
         self.symbolic_pages: dict[int, bytearray] = {}  # page → for each of its bytes, 1 if it is symbolic
-        # Pages seen to be readable, and writable; of those, the ones that hold no symbolic byte.
+        # Pages seen to be readable, and writable; of those, the ones without symbolic bytes, and the ones with them
+        # together with the map of these.
         self._readable: dict[int, bytes | bytearray] = {}
         self._writable: dict[int, bytearray] = {}
         self._plain: dict[int, bytes | bytearray] = {}
         self._plain_writable: dict[int, bytearray] = {}
+        self._mixed: dict[int, tuple[bytearray, bytes | bytearray]] = {}
+        self._mixed_writable: dict[int, tuple[bytearray, bytearray]] = {}
         self.on_symbolic_address: Callable[[Sym, int, bool], Value] | None = None
         self.on_code_change: Callable[[], None] | None = None
         self._make_accessors()
 
     def reset(self) -> None:
-        for table in (self.mapped, self.written, self.symbols, self.symbolic_pages):
-            table.clear()
-        for seen in (self._readable, self._writable, self._plain, self._plain_writable):
+        self.mapped.clear()
+        self.written.clear()
+        self.symbols.clear()
+        self.symbolic_pages.clear()
+        for seen in self._seen():
             seen.clear()
+
+    def _seen(self) -> tuple[dict[int, Any], ...]:
+        return (
+            self._readable,
+            self._writable,
+            self._plain,
+            self._plain_writable,
+            self._mixed,
+            self._mixed_writable,
+        )
 
     # ---------------------------------------------------------------------------------------------- pages
 
@@ -92,8 +107,11 @@ class Memory:
         if permissions is None or "r" not in permissions:
             raise Fault(address, "read")
         content = self._readable[page] = self._content(page)
-        if page not in self.symbolic_pages:
+        shadow = self.symbolic_pages.get(page)
+        if shadow is None:
             self._plain[page] = content
+        else:
+            self._mixed[page] = shadow, content
         return content
 
     def _write_page(self, page: int, address: int) -> bytearray:
@@ -109,8 +127,11 @@ class Memory:
             own = self.written[page] = bytearray(self._content(page))
         # On this processor what may be written may be read.
         self._readable[page] = self._writable[page] = own
-        if page not in self.symbolic_pages:
+        shadow = self.symbolic_pages.get(page)
+        if shadow is None:
             self._plain[page] = self._plain_writable[page] = own
+        else:
+            self._mixed[page] = self._mixed_writable[page] = shadow, own
         return own
 
     def _taint(self, page: int) -> bytearray:
@@ -118,18 +139,18 @@ class Memory:
         shadow = self.symbolic_pages.get(page)
         if shadow is None:
             shadow = self.symbolic_pages[page] = bytearray(PAGE)
-            self._plain.pop(page, None)
-            self._plain_writable.pop(page, None)
+            if self._plain.pop(page, None) is not None:
+                self._mixed[page] = shadow, self._readable[page]
+            if self._plain_writable.pop(page, None) is not None:
+                self._mixed_writable[page] = shadow, self._writable[page]
         return shadow
 
     def _change(self, page: int) -> None:
         """Before a page's mapping or permissions change: what was seen of it no longer holds."""
         if self.on_code_change is not None and "x" in (self.permissions(page) or ""):
             self.on_code_change()
-        self._readable.pop(page, None)
-        self._writable.pop(page, None)
-        self._plain.pop(page, None)
-        self._plain_writable.pop(page, None)
+        for seen in self._seen():
+            seen.pop(page, None)
 
     def map(self, first: int, count: int, permissions: str) -> None:
         """Fresh zero pages."""
@@ -161,6 +182,7 @@ class Memory:
     def _make_accessors(self) -> None:
         symbols, symbolic_pages = self.symbols, self.symbolic_pages
         plain, plain_writable = self._plain, self._plain_writable
+        get_mixed, get_mixed_writable = self._mixed.get, self._mixed_writable.get
         read_page, write_page = self._read_page, self._write_page
         from_bytes, oops = int.from_bytes, struct.error
         unpack2, unpack4, unpack8 = (struct.Struct(f).unpack_from for f in ("<H", "<I", "<Q"))
@@ -190,6 +212,10 @@ class Memory:
             try:
                 return plain[address >> 12][address & 4095]
             except (KeyError, TypeError):
+                if address.__class__ is int:
+                    mixed = get_mixed(address >> 12)
+                    if mixed is not None and not mixed[0][address & 4095]:
+                        return mixed[1][address & 4095]
                 return load(address, 1)
 
         def fixed_load(size: int, unpack: Callable[..., tuple[Any, ...]]) -> Callable[[Any], Any]:
@@ -197,6 +223,10 @@ class Memory:
                 try:
                     return unpack(plain[address >> 12], address & 4095)[0]
                 except (KeyError, TypeError, oops):
+                    if address.__class__ is int and address & 4095 <= PAGE - size:
+                        mixed = get_mixed(address >> 12)
+                        if mixed is not None and not unpack(mixed[0], address & 4095)[0]:
+                            return unpack(mixed[1], address & 4095)[0]
                     return load(address, size)
 
             return load_fixed
@@ -211,7 +241,8 @@ class Memory:
             first = PAGE - offset
             if size <= first:
                 write_page(page, address)[offset : offset + size] = data
-                touched = page in symbolic_pages
+                shadow = symbolic_pages.get(page)
+                touched = shadow is not None and shadow.find(1, offset, offset + size) >= 0
             else:
                 low, high = write_page(page, address), write_page(page + 1, address + first)
                 low[offset:] = data[:first]
@@ -226,13 +257,25 @@ class Memory:
             try:
                 plain_writable[address >> 12][address & 4095] = value
             except (KeyError, TypeError):
+                if address.__class__ is int and value.__class__ is int:
+                    mixed = get_mixed_writable(address >> 12)
+                    if mixed is not None and not mixed[0][address & 4095]:
+                        mixed[1][address & 4095] = value
+                        return
                 store(address, value, 1)
 
-        def fixed_store(size: int, pack: Callable[..., None]) -> Callable[[Any, Any], None]:
+        def fixed_store(
+            size: int, pack: Callable[..., None], unpack: Callable[..., tuple[Any, ...]]
+        ) -> Callable[[Any, Any], None]:
             def store_fixed(address: Any, value: Any) -> None:
                 try:
                     pack(plain_writable[address >> 12], address & 4095, value)
                 except (KeyError, TypeError, oops):
+                    if address.__class__ is int and value.__class__ is int and address & 4095 <= PAGE - size:
+                        mixed = get_mixed_writable(address >> 12)
+                        if mixed is not None and not unpack(mixed[0], address & 4095)[0]:
+                            pack(mixed[1], address & 4095, value)
+                            return
                     store(address, value, size)
 
             return store_fixed
@@ -244,9 +287,9 @@ class Memory:
         self.load8: Callable[[Value], Value] = fixed_load(8, unpack8)
         self.store: Callable[[Value, Value, int], None] = store
         self.store1: Callable[[Value, Value], None] = store1
-        self.store2: Callable[[Value, Value], None] = fixed_store(2, pack2)
-        self.store4: Callable[[Value, Value], None] = fixed_store(4, pack4)
-        self.store8: Callable[[Value, Value], None] = fixed_store(8, pack8)
+        self.store2: Callable[[Value, Value], None] = fixed_store(2, pack2, unpack2)
+        self.store4: Callable[[Value, Value], None] = fixed_store(4, pack4, unpack4)
+        self.store8: Callable[[Value, Value], None] = fixed_store(8, pack8, unpack8)
 
     def mark(self, address: int, value: Sym, size: int) -> None:
         """Note that `size` bytes from `address` are those of a term, least significant first."""
