@@ -20,6 +20,7 @@ from soft.solve.terms import Term, signed
 _GROUPS = ("add", "sub", "adc", "sbb", "logic", "inc", "dec", "shl", "shr", "rol", "ror", "umul", "smul")
 _CONDITIONS = ("o", "b", "z", "be", "s", "p", "l", "le")  # condition // 2; odd numbers are the negations
 _CARRY = 2
+_LOGIC = 1 + 4 * _GROUPS.index("logic")
 # Where each flag stands in rflags.
 _BITS = {"c": 0, "p": 2, "a": 4, "z": 6, "s": 7, "o": 11}
 
@@ -289,7 +290,15 @@ def calculate_all(cc_op: Value, dep1: Value, dep2: Value, ndep: Value) -> Value:
     return make(term, value)
 
 
+_PARITY_BITS = bytes(_even_parity(value) << 2 for value in range(256))
+
+
 def _all_flags(cc_op: int, dep1: int, dep2: int, ndep: int) -> int:
+    if _LOGIC <= cc_op < _LOGIC + 4:
+        # VEX computes all flags before each rotate, and hashing code rotates what it has just combined.
+        width = 8 << cc_op - _LOGIC
+        result = dep1 & (1 << width) - 1
+        return _PARITY_BITS[result & 0xFF] | result >> width - 1 << 7 if result else 0x44
     c, p, a, z, s, o = _flags(cc_op, dep1, dep2, ndep)
     return c | p << 2 | a << 4 | z << 6 | s << 7 | o << 11
 

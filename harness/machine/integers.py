@@ -82,8 +82,10 @@ class Integers:
         for index, statement in enumerate(self._block.statements):
             self._index = index
             handler = getattr(self, "_" + statement.tag.removeprefix("Ist_").lower(), None)
-            if handler is None:
-                self._lines.append(f"raise Unsupported({f'the statement {statement.tag}'!r})")
+            is_double = statement.tag == "Ist_CAS" and statement.dataHi is not None
+            if handler is None or is_double:
+                what = "a compare-and-swap of two words" if is_double else f"the statement {statement.tag}"
+                self._lines.append(f"raise Unsupported({what!r})")
                 return self._lines
             handler(statement)
         target, kind = self._value(self._block.next).text, self._block.jumpkind
@@ -221,9 +223,6 @@ class Integers:
         self._lines.append(f"if {guard.condition}: return {result}")
 
     def _cas(self, statement: Any) -> None:
-        if statement.dataHi is not None:
-            self._lines.append("raise Unsupported('a compare-and-swap of two words')")
-            return
         width = self._width(statement.dataLo)
         operands = [self._value(e).text for e in (statement.addr, statement.expdLo, statement.dataLo)]
         self._from_memory(statement.oldLo, f"compare_and_swap({', '.join(operands)}, {width // 8})", width)

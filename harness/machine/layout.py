@@ -15,8 +15,8 @@ REGISTERS: dict[str, int] = {name: offset // 8 for name, (offset, size) in ARCH.
 REGISTER_SLOTS = max(offset + size for offset, size in ARCH.registers.values()) // 8 + 2
 RIP = ARCH.registers["rip"][0]
 
-# Jump kinds that are jumps. Flushing a data cache and yielding to another thread do nothing to be seen.
-PLAIN_JUMPS = ("Ijk_Boring", "Ijk_Call", "Ijk_Ret", "Ijk_Yield", "Ijk_FlushDCache")
+# Jump kinds that are jumps. Flushing a cache and yielding to another thread do nothing to be seen.
+PLAIN_JUMPS = ("Ijk_Boring", "Ijk_Call", "Ijk_Ret", "Ijk_Yield", "Ijk_FlushDCache", "Ijk_InvalICache")
 # VEX's helper functions for condition codes, and ours.
 CONDITION_CALLS = {
     "amd64g_calculate_condition": "calculate_condition",

@@ -26,6 +26,7 @@ _SIGNALS = {
     "Ijk_SigILL": "SIGILL",
 }
 _UD2 = b"\x0f\x0b"
+_HLT = b"\xf4"
 # The longest instruction of this processor.
 _MOST_INSTRUCTION = 15
 
@@ -39,6 +40,10 @@ class Decisions(Protocol):
 
     def read(self, address: Sym, size: int) -> Value: ...
 
+    def most(self, value: Sym) -> int | None: ...
+
+    def simplify(self, value: Value, given: Term) -> Value: ...
+
 
 class Machine:
     """`run` executes until something other than a jump happens, and leaves it to `special` to say where to go on."""
@@ -50,6 +55,7 @@ class Machine:
         self.memory.on_code_change = self._forget
         self.blocks: dict[int, Block] = {}
         self._hooks: dict[int, Block] = {}
+        self._behind: dict[int, Block] = {}
         self._covered: set[int] = set()
         self.executed = 0
         self.decisions: Decisions | None = None
@@ -85,6 +91,24 @@ class Machine:
             return back
 
         self._hooks[address] = self.blocks[address] = call
+
+    def before(self, address: int, function: Callable[[], None]) -> None:
+        """Run `function` before the code at `address`, which it may show other arguments."""
+
+        def call() -> Any:
+            function()
+            return self._compiled_once(address)()
+
+        self._hooks[address] = self.blocks[address] = call
+
+    def _compiled_once(self, address: int) -> Block:
+        block = self._behind.get(address)
+        if block is None:
+            hook = self.blocks.pop(address, None)
+            block = self._behind[address] = self.prepare(address)
+            if hook is not None:
+                self.blocks[address] = hook
+        return block
 
     def run(self, address: Value, special: Callable[[int, str], int], most_blocks: int) -> None:
         """Execute from `address` on; `special` gets (address, jump kind) of a system call and gives the next address.
@@ -164,11 +188,14 @@ class Machine:
     def _forget(self) -> None:
         """Code was unmapped or replaced: compile anew what is executed from now on."""
         self.blocks.clear()
+        self._behind.clear()
         self.blocks.update(self._hooks)
 
     def _stop(self, address: int, kind: str) -> NoReturn:
         """What a block ended with, other than a jump or a system call."""
         signal = _SIGNALS.get(kind)
+        if kind == "Ijk_SigTRAP" and self.memory.read(address - 1, 1) == _HLT:
+            signal = "SIGSEGV"  # VEX takes it for a breakpoint; it ends libc's abort(), should all else fail
         if signal is not None:
             raise Trap(signal)
         if kind == "Ijk_NoDecode":

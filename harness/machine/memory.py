@@ -1,9 +1,10 @@
 """The memory of a run: pages of the snapshot, copied when written, and beside them the bytes that are terms.
 
 The accessors are closures over a few dictionaries, because the compiled blocks call them for every load and store.
-Each first tries what nearly every access is, an integer address in a page without symbolic bytes, and leaves whatever
-that attempt trips over (a page not seen yet, a page boundary, a symbolic address or value) to the general way. There
-too an address is reduced to 64 bits: blocks compute `rbp - 8` and do not care whether it is below zero.
+Each first tries what nearly every access is, an integer at an integer address, in a page without symbolic bytes or at
+least none at this place, and leaves whatever that attempt trips over (a page not seen yet, a page boundary, a symbolic
+address or value) to the general way. There too an address is reduced to 64 bits: blocks compute `rbp - 8` and do not
+care whether it is below zero.
 A byte that is symbolic also has its concrete value in the page.
 """
 
@@ -181,7 +182,7 @@ class Memory:
 
     def _make_accessors(self) -> None:
         symbols, symbolic_pages = self.symbols, self.symbolic_pages
-        plain, plain_writable = self._plain, self._plain_writable
+        get_plain, get_plain_writable = self._plain.get, self._plain_writable.get
         get_mixed, get_mixed_writable = self._mixed.get, self._mixed_writable.get
         read_page, write_page = self._read_page, self._write_page
         from_bytes, oops = int.from_bytes, struct.error
@@ -210,24 +211,28 @@ class Memory:
 
         def load1(address: Any) -> Any:
             try:
-                return plain[address >> 12][address & 4095]
-            except (KeyError, TypeError):
-                if address.__class__ is int:
-                    mixed = get_mixed(address >> 12)
-                    if mixed is not None and not mixed[0][address & 4095]:
-                        return mixed[1][address & 4095]
-                return load(address, 1)
+                content = get_plain(address >> 12)
+                if content is not None:
+                    return content[address & 4095]
+                mixed = get_mixed(address >> 12)
+                if mixed is not None and not mixed[0][address & 4095]:
+                    return mixed[1][address & 4095]
+            except TypeError:
+                pass
+            return load(address, 1)
 
         def fixed_load(size: int, unpack: Callable[..., tuple[Any, ...]]) -> Callable[[Any], Any]:
             def load_fixed(address: Any) -> Any:
                 try:
-                    return unpack(plain[address >> 12], address & 4095)[0]
-                except (KeyError, TypeError, oops):
-                    if address.__class__ is int and address & 4095 <= PAGE - size:
-                        mixed = get_mixed(address >> 12)
-                        if mixed is not None and not unpack(mixed[0], address & 4095)[0]:
-                            return unpack(mixed[1], address & 4095)[0]
-                    return load(address, size)
+                    content = get_plain(address >> 12)
+                    if content is not None:
+                        return unpack(content, address & 4095)[0]
+                    mixed = get_mixed(address >> 12)
+                    if mixed is not None and not unpack(mixed[0], address & 4095)[0]:
+                        return unpack(mixed[1], address & 4095)[0]
+                except (TypeError, oops):
+                    pass
+                return load(address, size)
 
             return load_fixed
 
@@ -255,28 +260,34 @@ class Memory:
 
         def store1(address: Any, value: Any) -> None:
             try:
-                plain_writable[address >> 12][address & 4095] = value
-            except (KeyError, TypeError):
-                if address.__class__ is int and value.__class__ is int:
-                    mixed = get_mixed_writable(address >> 12)
-                    if mixed is not None and not mixed[0][address & 4095]:
-                        mixed[1][address & 4095] = value
-                        return
-                store(address, value, 1)
+                content = get_plain_writable(address >> 12)
+                if content is not None:
+                    content[address & 4095] = value
+                    return
+                mixed = get_mixed_writable(address >> 12)
+                if mixed is not None and not mixed[0][address & 4095]:
+                    mixed[1][address & 4095] = value
+                    return
+            except TypeError:
+                pass
+            store(address, value, 1)
 
         def fixed_store(
             size: int, pack: Callable[..., None], unpack: Callable[..., tuple[Any, ...]]
         ) -> Callable[[Any, Any], None]:
             def store_fixed(address: Any, value: Any) -> None:
                 try:
-                    pack(plain_writable[address >> 12], address & 4095, value)
-                except (KeyError, TypeError, oops):
-                    if address.__class__ is int and value.__class__ is int and address & 4095 <= PAGE - size:
-                        mixed = get_mixed_writable(address >> 12)
-                        if mixed is not None and not unpack(mixed[0], address & 4095)[0]:
-                            pack(mixed[1], address & 4095, value)
-                            return
-                    store(address, value, size)
+                    content = get_plain_writable(address >> 12)
+                    if content is not None:
+                        pack(content, address & 4095, value)
+                        return
+                    mixed = get_mixed_writable(address >> 12)
+                    if mixed is not None and not unpack(mixed[0], address & 4095)[0]:
+                        pack(mixed[1], address & 4095, value)
+                        return
+                except (TypeError, oops):
+                    pass
+                store(address, value, size)
 
             return store_fixed
 
@@ -316,6 +327,9 @@ class Memory:
 
     def _assemble(self, address: int, size: int, value: int) -> Value:
         symbols = self.symbols
+        if size == 1:
+            term, byte = symbols[address]
+            return make(t.extract(8 * byte + 7, 8 * byte, term), value)
         parts: list[Term] = []
         index = size - 1
         while index >= 0:
