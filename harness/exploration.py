@@ -20,7 +20,7 @@ from soft.errors import SoftError
 from soft.openflow.normalise import RULES
 from soft.scenarios.model import Scenario
 
-_FROZEN_THREADS = "Only the thread that owns the control channel runs; what {count} other threads would do does not happen."
+_FROZEN_THREADS = "Only the control channel's thread runs: what {count} other threads would do does not happen."
 
 
 class Exploration:

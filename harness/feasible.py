@@ -58,6 +58,7 @@ class Feasibility:
         self._columns: dict[tuple[tuple[str, int], ...], dict[str, Array]] = {}
         self._bitmaps: dict[tuple[tuple[tuple[str, int], ...], Term], int | None] = {}
         self._joined: dict[frozenset[int], Component] = {}
+        self._implied: dict[tuple[Term, Term], bool] = {}
         self._alive: list[Component] = []  # keeps ids in _joined valid
         self.queries = 0
         self.kept = 0
@@ -191,6 +192,20 @@ class Feasibility:
             # A table of all values is much quicker than sorting them.
             return np.flatnonzero(np.bincount(values.astype(np.int64), minlength=1)).astype(np.uint64)
         return np.unique(values)
+
+    def implies(self, given: Term, condition: Term) -> bool:
+        """Whether one condition implies another; False also where that is not seen because they are over many bits."""
+        key = (given, condition)
+        known = self._implied.get(key)
+        if known is None:
+            names = sorted(given.variables | condition.variables)
+            variables = tuple((name, self._widths[name]) for name in names)
+            known = False
+            if sum(width for _, width in variables) <= NARROW_BITS:
+                first, second = self._bitmap(variables, given), self._bitmap(variables, condition)
+                known = first is not None and second is not None and first & ~second == 0
+            self._implied[key] = known
+        return known
 
     # ---------------------------------------------------------------------------------------------- bitmaps
 

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 
 from harness.frozen import Snapshot
 from harness.kernel import times
+from harness.kernel.files import MOST_SYMBOLIC
 from harness.machine.compiler import REGISTERS
 from harness.machine.ends import Unsupported
 from harness.machine.machine import Machine
-from harness.machine.values import Value
+from harness.machine.values import Sym, Value, concrete, low_bits, make, term_of
 from harness.symbols import imported_functions, vdso_functions
+from soft.solve import terms as t
 
 if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
 
 RDI, RSI, RDX = (REGISTERS[name] for name in ("rdi", "rsi", "rdx"))
-_MASK64 = (1 << 64) - 1
 
 
 def install(machine: Machine, snapshot: Snapshot, kernel: Callable[[], Kernel]) -> None:
@@ -36,8 +37,12 @@ def install(machine: Machine, snapshot: Snapshot, kernel: Callable[[], Kernel]) 
         "memset": _memset,
         "__memset_chk": _memset,
     }
-    for address, name in imported_functions(snapshot, frozenset(functions)).items():
-        machine.hook(address, functions[name](machine))
+    sizes = {"malloc": (RDI,), "realloc": (RSI,), "calloc": (RDI, RSI)}
+    for address, name in imported_functions(snapshot, frozenset({*functions, *sizes})).items():
+        if name in functions:
+            machine.hook(address, functions[name](machine))
+        else:
+            machine.before(address, _allocate_most(machine, *sizes[name]))
 
 
 def _vdso(name: str, machine: Machine, kernel: Callable[[], Kernel]) -> Callable[[], Value]:
@@ -66,12 +71,65 @@ def _memmove(machine: Machine) -> Callable[[], Value]:
     registers, pin, memory = machine.registers, machine.pin, machine.memory
 
     def memmove() -> Value:
-        target, source, size = pin(registers[RDI]), pin(registers[RSI]), pin(registers[RDX])
+        target, source, size = pin(registers[RDI]), pin(registers[RSI]), registers[RDX]
+        if isinstance(size, Sym):
+            most = _most(machine, size)
+            if most is not None:
+                _copy_some(machine, target, source, size, most)
+                return target
+            size = pin(size)
         if size:
             memory.copy(target, source, size)
         return target
 
     return memmove
+
+
+def _most(machine: Machine, size: Sym) -> int | None:
+    """The largest value of a symbolic size, if so many bytes may be handled one by one."""
+    assert machine.decisions is not None
+    most = machine.decisions.most(size)
+    return most if most is not None and most <= MOST_SYMBOLIC else None
+
+
+def _copy_some(machine: Machine, target: int, source: int, size: Sym, most: int) -> None:
+    """memmove of a symbolic number of bytes: every byte that may be copied is a choice between new and old.
+
+    Bytes behind what is copied in this run need not be mapped, in the run as in a real memmove: where they are not,
+    the size is pinned, and other sizes are other paths.
+    """
+    memory, decisions = machine.memory, machine.decisions
+    assert decisions is not None
+    if not (_mapped(machine, source, most, "r") and _mapped(machine, target, most, "w")):
+        memory.copy(target, source, machine.pin(size))
+        return
+    new, old = memory.read_values(source, most), memory.read_values(target, most)
+    result: list[Value] = []
+    for index, (fresh, stale) in enumerate(zip(new, old, strict=True)):
+        within = t.ult(t.const(index, size.term.width), size.term)
+        fresh = decisions.simplify(fresh, within)
+        value = concrete(fresh if index < size.value else stale)
+        result.append(make(t.ite(within, term_of(fresh, 8), term_of(stale, 8)), value))
+    memory.write_values(target, result)
+
+
+def _mapped(machine: Machine, address: int, size: int, how: str) -> bool:
+    pages = range(address >> 12, (address + max(size, 1) - 1 >> 12) + 1)
+    return all(how in (machine.memory.permissions(page) or "") for page in pages)
+
+
+def _allocate_most(machine: Machine, *slots: int) -> Callable[[], None]:
+    """Before an allocation of symbolic size: ask for the largest, so that the allocator needs no path for each size."""
+    registers = machine.registers
+
+    def ask_for_most() -> None:
+        for slot in slots:
+            size = registers[slot]
+            if isinstance(size, Sym):
+                most = _most(machine, size)
+                registers[slot] = machine.pin(size) if most is None else most
+
+    return ask_for_most
 
 
 def _memset(machine: Machine) -> Callable[[], Value]:
@@ -84,13 +142,7 @@ def _memset(machine: Machine) -> Callable[[], Value]:
                 memory.write(target, bytes([value & 0xFF]) * size)
         else:
             for offset in range(size):
-                memory.store1(target + offset, _low_byte(value))
+                memory.store1(target + offset, low_bits(value, 0, 8))
         return target
 
     return memset
-
-
-def _low_byte(value: Value) -> Value:
-    from harness.machine.values import low_bits
-
-    return low_bits(value, 0, 8)

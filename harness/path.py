@@ -91,6 +91,30 @@ class Path:
                 return member(core, allowed[results == np.uint64(value.value)], allowed)
         return t.eq(core, t.const(self._evaluate(core), core.width))
 
+    def most(self, value: Sym) -> int | None:
+        """An upper bound of a value, or None if none is known that is worth the name."""
+        core = narrow_core(value.term)
+        allowed = self._feasibility.allowed_values(self._components, core)
+        if allowed is None or not len(allowed):
+            return None
+        results = allowed if core is value.term else evaluate_vector(value.term, {}, {core: allowed})
+        return int(results.max()) if results is not None else None
+
+    def simplify(self, value: Value, given: Term) -> Value:
+        """The same value wherever `given` holds: without the choices that it decides."""
+        if isinstance(value, int):
+            return value
+        term = value.term
+        while term.op == "ite":
+            condition, yes, no = term.args
+            if self._feasibility.implies(given, condition):
+                term = yes
+            elif self._feasibility.implies(given, t.negate(condition)):
+                term = no
+            else:
+                break
+        return make(term, value.value) if term is not value.term else value
+
     def read(self, address: Sym, size: int) -> Value:
         """A load through a symbolic address: one term over the places that it can reach, if they are few."""
         core = narrow_core(address.term)
@@ -224,7 +248,7 @@ def _as_term(content: Value | Term, width: int) -> Term:
 
 
 def member(core: Term, chosen: Array, candidates: Array) -> Term:
-    """That `core` is among `chosen`, where it is known to be among `candidates` (both sorted): as few ranges as can be."""
+    """That `core` is among `chosen`, where it is known to be among `candidates` (both sorted): as few ranges as go."""
     if len(chosen) == len(candidates):
         return t.TRUE
     inside = np.isin(candidates, chosen, assume_unique=True)

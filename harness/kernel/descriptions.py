@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.kernel.errno import EAGAIN, EINVAL, ENOTCONN
 from harness.machine.ends import Unsupported
-from harness.machine.values import Value
+from harness.machine.values import Sym, Value
 
 Bytes = list[Value]
 
@@ -43,6 +43,12 @@ class Description:
     def write(self, data: Sequence[Value]) -> int:
         raise Unsupported(f"a write to {self.kind}")
 
+    takes_lengths = False
+    """Whether `write_some` is there: a write of which only a symbolic number of bytes counts."""
+
+    def write_some(self, data: Sequence[Value], length: Sym) -> None:
+        raise Unsupported(f"a write of symbolic length to {self.kind}")
+
     def closed(self) -> None:
         """The last descriptor of it was closed."""
 
@@ -53,8 +59,11 @@ class Stream(Description):
     kind = "a stream"
     is_socket = True
 
-    def __init__(self, on_write: Callable[[Sequence[Value]], None], on_close: Callable[[], None]) -> None:
+    def __init__(
+        self, on_write: Callable[..., None], on_close: Callable[[], None], takes_lengths: bool = False
+    ) -> None:
         super().__init__()
+        self.takes_lengths = takes_lengths
         self.inbox: deque[Value] = deque()
         self.at_end = False
         self._on_write = on_write
@@ -75,6 +84,9 @@ class Stream(Description):
         self._on_write(data)
         return len(data)
 
+    def write_some(self, data: Sequence[Value], length: Sym) -> None:
+        self._on_write(data, length)
+
     def closed(self) -> None:
         self._on_close()
 
@@ -85,7 +97,9 @@ class Frames(Description):
     kind = "a port"
     is_socket = True
 
-    def __init__(self, on_write: Callable[[Sequence[Value]], None]) -> None:
+    takes_lengths = True
+
+    def __init__(self, on_write: Callable[..., None]) -> None:
         super().__init__()
         self.socket_type = 2  # SOCK_DGRAM
         self.inbox: deque[Bytes] = deque()
@@ -103,6 +117,9 @@ class Frames(Description):
     def write(self, data: Sequence[Value]) -> int:
         self._on_write(data)
         return len(data)
+
+    def write_some(self, data: Sequence[Value], length: Sym) -> None:
+        self._on_write(data, length)
 
 
 class Sink(Description):

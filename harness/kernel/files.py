@@ -8,7 +8,9 @@ from harness.kernel import descriptions as d
 from harness.kernel.errno import EAGAIN, EBADF, EINVAL, ENOENT, ENOTTY, ESPIPE
 from harness.kernel.table import constant, syscall
 from harness.machine.ends import Unsupported
-from harness.machine.values import Value
+from harness.machine.values import Sym, Value
+from soft.solve import terms as t
+from soft.solve.terms import Term
 
 if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
@@ -20,7 +22,9 @@ _FIONREAD, _FIONBIO, _TCGETS = 0x541B, 0x5421, 0x5401
 _MOST = 1 << 20
 
 
-def read_from(kernel: Kernel, number: int, count: int, wait: bool | None = None, peek: bool = False) -> list[Value] | int:
+def read_from(
+    kernel: Kernel, number: int, count: int, wait: bool | None = None, peek: bool = False
+) -> list[Value] | int:
     """The bytes, or an errno. `wait` overrides what the descriptor says about blocking."""
     description = kernel.table.get(number)
     if description is None:
@@ -35,15 +39,51 @@ def read_from(kernel: Kernel, number: int, count: int, wait: bool | None = None,
     return EAGAIN if data is None else data
 
 
-def write_to(kernel: Kernel, number: int, data: list[Value]) -> int:
+# An output whose length depends on the input has at most this many bytes; a longer one is a path for each length.
+MOST_SYMBOLIC = 4096
+
+
+def write_parts(kernel: Kernel, number: int, parts: list[tuple[int, Value]]) -> Value:
+    """Write the parts one after the other. The last may have a symbolic length: then so has what is sent."""
     description = kernel.table.get(number)
-    return EBADF if description is None else description.write(data)
+    if description is None:
+        return EBADF
+    pin = kernel.machine.pin
+    if not parts or not isinstance(parts[-1][1], Sym) or not description.takes_lengths:
+        return description.write(gather(kernel, [(address, pin(size)) for address, size in parts]))
+    fixed = gather(kernel, [(address, pin(size)) for address, size in parts[:-1]])
+    address, size = parts[-1]
+    assert isinstance(size, Sym)
+    most = kernel.most(size)
+    if most is None or most > MOST_SYMBOLIC:
+        return description.write([*fixed, *kernel.memory.read_values(address, pin(size))])
+    tail = kernel.memory.read_values(address, most)
+    shown = [kernel.simplify(byte, _within(size, index)) for index, byte in enumerate(tail)]
+    length = _plus(size, len(fixed))
+    description.write_some([*fixed, *shown], length)
+    return length
+
+
+def _within(size: Sym, index: int) -> Term:
+    """That a byte is among the first `size`."""
+    return t.ult(t.const(index, size.term.width), size.term)
+
+
+def _plus(size: Sym, number: int) -> Sym:
+    if not number:
+        return size
+    return Sym(t.add(size.term, t.const(number, size.term.width)), size.value + number)
 
 
 def vectors(kernel: Kernel, place: int, count: int) -> list[tuple[int, int]]:
     """An iovec: (address, length) of each part."""
+    pin = kernel.machine.pin
+    return [(address, pin(size)) for address, size in symbolic_vectors(kernel, place, count)]
+
+
+def symbolic_vectors(kernel: Kernel, place: int, count: int) -> list[tuple[int, Value]]:
     load, pin = kernel.memory.load8, kernel.machine.pin
-    return [(pin(load(place + 16 * i)), pin(load(place + 16 * i + 8))) for i in range(min(count, 1024))]
+    return [(pin(load(place + 16 * i)), load(place + 16 * i + 8)) for i in range(min(count, 1024))]
 
 
 def scatter(kernel: Kernel, parts: list[tuple[int, int]], data: list[Value]) -> None:
@@ -71,9 +111,9 @@ def read(kernel: Kernel, number: int, buffer: int, count: int) -> int:
     return len(data)
 
 
-@syscall(1, 3)
-def write(kernel: Kernel, number: int, buffer: int, count: int) -> int:
-    return write_to(kernel, number, kernel.memory.read_values(buffer, count))
+@syscall(1, 3, symbolic=(2,))
+def write(kernel: Kernel, number: int, buffer: int, count: Value) -> Value:
+    return write_parts(kernel, number, [(buffer, count)])
 
 
 @syscall(19, 3)
@@ -87,8 +127,8 @@ def readv(kernel: Kernel, number: int, place: int, count: int) -> int:
 
 
 @syscall(20, 3)
-def writev(kernel: Kernel, number: int, place: int, count: int) -> int:
-    return write_to(kernel, number, gather(kernel, vectors(kernel, place, count)))
+def writev(kernel: Kernel, number: int, place: int, count: int) -> Value:
+    return write_parts(kernel, number, symbolic_vectors(kernel, place, count))
 
 
 @syscall(3, 1)
@@ -233,10 +273,6 @@ def eventfd2(kernel: Kernel, count: int, flags: int) -> int:
 @syscall(318, 3)
 def getrandom(kernel: Kernel, buffer: int, count: int, flags: int) -> int:
     raise Unsupported("random numbers, which no replay can repeat")
-
-
-def _no_file(kernel: Kernel, *_: Value) -> int:
-    return ENOENT
 
 
 constant(21, "access", ENOENT, 2)

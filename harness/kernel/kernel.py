@@ -15,7 +15,7 @@ from harness.kernel.table import CALLS
 from harness.machine.compiler import REGISTERS
 from harness.machine.ends import Unsupported
 from harness.machine.machine import Machine
-from harness.machine.values import Value
+from harness.machine.values import Sym, Value
 from soft.solve.terms import Term
 
 RAX, RSP, RCX, R11 = (REGISTERS[name] for name in ("rax", "rsp", "rcx", "r11"))
@@ -65,7 +65,7 @@ class Kernel:
     def _opened(self, found: Descriptor) -> d.Description:
         outside, kind = self.outside, found.kind
         if kind == "control":
-            outside.control = d.Stream(outside.control_written, outside.control_closed)
+            outside.control = d.Stream(outside.control_written, outside.control_closed, takes_lengths=True)
             return outside.control
         if kind == "port" and found.port is not None:
             return self._port(found.port, found.stream)
@@ -97,7 +97,7 @@ class Kernel:
             stream = d.Stream(lambda data: outside.port_stream_written(number, data), lambda: None)
             outside.ports[number] = stream
             return stream
-        frames = d.Frames(lambda data: outside.frame_written(number, data))
+        frames = d.Frames(lambda data, length=None: outside.frame_written(number, data, length))
         outside.ports[number] = frames
         return frames
 
@@ -221,7 +221,17 @@ class Kernel:
         if self.signals.alarm is not None and clock.not_after(self.signals.alarm, clock.now):
             self.signals.ring()
 
-    # ---------------------------------------------------------------------------------------------- memory
+    # ---------------------------------------------------------------------------------------------- values and memory
+
+    def most(self, value: Sym) -> int | None:
+        """An upper bound of a symbolic value."""
+        assert self.machine.decisions is not None
+        return self.machine.decisions.most(value)
+
+    def simplify(self, value: Value, given: Term) -> Value:
+        """The same value wherever a condition holds."""
+        assert self.machine.decisions is not None
+        return self.machine.decisions.simplify(value, given)
 
     def read_c_string(self, address: int, most: int = 4096) -> bytes:
         data = bytearray()

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from harness.kernel.clock import Clock, later
 from harness.kernel.descriptions import Frames, Stream
 from harness.kernel.endings import Flooded, Quiet
-from harness.machine.values import Sym, Value, make
-from soft.openflow.cut import cut
+from harness.machine.values import Sym, Value, make, term_of
+from soft.openflow.cut import cut_steps
 from soft.scenarios.model import Probe, Scenario, Send, Step, Wait
 from soft.solve import terms as t
 from soft.solve.terms import Term
-from soft.trace import Close, Event, Message, Packet, Payload
+from soft.trace import Close, Event, Packet, Payload
 
 # Timers that fire within this time after a step belong to it: an agent may look at its queue every few milliseconds.
 SETTLE_MS = 20
@@ -117,19 +117,20 @@ class Outside:
 
     # ---------------------------------------------------------------------------------------------- coming out
 
-    def control_written(self, data: Sequence[Value]) -> None:
+    def control_written(self, data: Sequence[Value], length: Sym | None = None) -> None:
+        """Bytes for the controller; with a `length`, only that many of them."""
         self._count(data)
         if not self.closed:
-            self._writes.append((self.step, payload_of(data)))
+            self._writes.append((max(self.step, 0), payload_of(data, length)))
 
     def control_closed(self) -> None:
         if not self.closed:
             self.closed = True
             self.events.append(Close(max(self.step, 0)))
 
-    def frame_written(self, port: int, data: Sequence[Value]) -> None:
+    def frame_written(self, port: int, data: Sequence[Value], length: Sym | None = None) -> None:
         self._count(data)
-        self.events.append(Packet(max(self.step, 0), port, payload_of(data)))
+        self.events.append(Packet(max(self.step, 0), port, payload_of(data, length)))
 
     def port_stream_written(self, port: int, data: Sequence[Value]) -> None:
         """Frames with two bytes of length before each."""
@@ -149,28 +150,11 @@ class Outside:
             raise Flooded
 
     def all_events(self, choose: Callable[[Term], int]) -> list[Event]:
-        """Everything that came out: the control bytes cut into messages, each with the step of its first byte."""
-        messages: list[Event] = []
-        pending: list[Payload] = []
-        pending_step = 0
-        for step in sorted({step for step, _ in self._writes}):
-            if not pending:
-                pending_step = step
-            writes = [payload for at, payload in self._writes if at == step]
-            whole, rest = cut([*pending, *writes], choose)
-            for number, message in enumerate(whole):
-                messages.append(Message(max(pending_step if number == 0 else step, 0), message))
-            if rest.size:
-                pending_step = pending_step if pending and not whole else step
-                pending = [rest]
-            else:
-                pending = []
-        if pending:
-            messages.append(Message(max(pending_step, 0), pending[0]))
-        return [*messages, *self.events]
+        """Everything that came out, the control bytes cut into messages."""
+        return [*cut_steps(self._writes, choose), *self.events]
 
 
-def payload_of(data: Sequence[Value]) -> Payload:
+def payload_of(data: Sequence[Value], length: Sym | None = None) -> Payload:
     """Values as a payload: runs of integers as bytes, the rest as terms."""
     pieces: list[bytes | Term] = []
     run = bytearray()
@@ -185,4 +169,4 @@ def payload_of(data: Sequence[Value]) -> Payload:
         pieces.append(value.term)
     if run:
         pieces.append(bytes(run))
-    return Payload(tuple(pieces))
+    return Payload(tuple(pieces), None if length is None else term_of(length, 16))

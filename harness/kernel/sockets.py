@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.kernel import descriptions as d
 from harness.kernel.errno import EAGAIN, EBADF, ECONNREFUSED, ENOTCONN, ENOTSOCK
-from harness.kernel.files import gather, read_from, scatter, vectors, write_to
+from harness.kernel.files import read_from, scatter, symbolic_vectors, vectors, write_parts
 from harness.kernel.table import constant, syscall
 from harness.machine.ends import Unsupported
 from harness.machine.values import Value
@@ -40,9 +40,9 @@ def recvfrom(kernel: Kernel, number: int, buffer: int, count: int, flags: int, a
     return max(whole, len(data)) if flags & _MSG_TRUNC else len(data)
 
 
-@syscall(44, 6)
-def sendto(kernel: Kernel, number: int, buffer: int, count: int, flags: int, address: int, length: int) -> int:
-    return write_to(kernel, number, kernel.memory.read_values(buffer, count))
+@syscall(44, 6, symbolic=(2,))
+def sendto(kernel: Kernel, number: int, buffer: int, count: Value, flags: int, address: int, length: int) -> Value:
+    return write_parts(kernel, number, [(buffer, count)])
 
 
 def _receive_message(kernel: Kernel, number: int, message: int, flags: int) -> int:
@@ -79,13 +79,13 @@ def recvmmsg(kernel: Kernel, number: int, messages: int, count: int, flags: int,
     return got
 
 
-def _send_message(kernel: Kernel, number: int, message: int) -> int:
+def _send_message(kernel: Kernel, number: int, message: int) -> Value:
     load, pin = kernel.memory.load8, kernel.machine.pin
-    return write_to(kernel, number, gather(kernel, vectors(kernel, pin(load(message + 16)), pin(load(message + 24)))))
+    return write_parts(kernel, number, symbolic_vectors(kernel, pin(load(message + 16)), pin(load(message + 24))))
 
 
 @syscall(46, 3)
-def sendmsg(kernel: Kernel, number: int, message: int, flags: int) -> int:
+def sendmsg(kernel: Kernel, number: int, message: int, flags: int) -> Value:
     return _send_message(kernel, number, message)
 
 
@@ -94,7 +94,7 @@ def sendmmsg(kernel: Kernel, number: int, messages: int, count: int, flags: int)
     sent = 0
     for index in range(count):
         place = messages + 64 * index
-        size = _send_message(kernel, number, place)
+        size = kernel.machine.pin(_send_message(kernel, number, place))
         if size < 0:
             return sent or size
         kernel.memory.store4(place + 56, size)

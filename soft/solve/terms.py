@@ -507,9 +507,12 @@ def eq(a: Term, b: Term) -> Term:
         if op == "concat":
             parts = []
             end = a.width
+            pieces: list[tuple[Term, int]] = []
             for part in a.args:
                 end -= part.width
-                piece = eq(part, const(value >> end, part.width))
+                pieces.append((part, value >> end & (1 << part.width) - 1))
+            for part, wanted in _joined_slices(pieces):
+                piece = eq(part, const(wanted, part.width))
                 if piece is FALSE:
                     return FALSE
                 parts.append(piece)
@@ -549,6 +552,29 @@ def eq(a: Term, b: Term) -> Term:
                 eq(extract(lo - 1, 0, a), extract(lo - 1, 0, b)),
             )
     return _make("=", (a, b), 0)
+
+
+def _joined_slices(pieces: list[tuple[Term, int]]) -> list[tuple[Term, int]]:
+    """Neighbouring slices of one term, wherever they stand, as one: a swapped field is compared as a whole."""
+    slices: dict[Term, list[tuple[int, int, int]]] = {}
+    result: list[tuple[Term, int]] = []
+    for part, wanted in pieces:
+        if part.op == "extract":
+            slices.setdefault(part.args[2], []).append((part.args[1], part.args[0], wanted))
+        else:
+            result.append((part, wanted))
+    for base, found in slices.items():
+        found.sort()
+        low, high, value = found[0]
+        for next_low, next_high, wanted in found[1:]:
+            if next_low == high + 1:
+                value |= wanted << (next_low - low)
+                high = next_high
+            else:
+                result.append((extract(high, low, base), value))
+                low, high, value = next_low, next_high, wanted
+        result.append((extract(high, low, base), value))
+    return result
 
 
 def _common_cut(a: Term, b: Term) -> int | None:
@@ -620,6 +646,17 @@ def ult(a: Term, b: Term) -> Term:
         return ite(a.args[0], ult(a.args[1], b), ult(a.args[2], b))
     if a.op == "const" and b.op == "ite" and (b.args[1].op == "const" or b.args[2].op == "const"):
         return ite(b.args[0], ult(a, b.args[1]), ult(a, b.args[2]))
+    # Against a constant, a constant low piece k decides only where the high pieces are equal.
+    if b.op == "const" and a.op == "concat" and a.args[-1].op == "const":
+        low = a.args[-1].width
+        high, bound, rest = extract(width - 1, low, a), b.args[0] >> low, b.args[0] & ((1 << low) - 1)
+        limit = const(bound, width - low)
+        return ule(high, limit) if a.args[-1].args[0] < rest else ult(high, limit)
+    if a.op == "const" and b.op == "concat" and b.args[-1].op == "const":
+        low = b.args[-1].width
+        high, bound, rest = extract(width - 1, low, b), a.args[0] >> low, a.args[0] & ((1 << low) - 1)
+        limit = const(bound, width - low)
+        return ule(limit, high) if rest < b.args[-1].args[0] else ult(limit, high)
     # A constant whose low bits are all zero bounds only the high piece: x:y < c:0 exactly if x < c.
     if b.op == "const" and a.op == "concat":
         low = a.args[-1].width
