@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from soft.crosscheck.behaviour import Way
 from soft.crosscheck.outputs import Outputs
-from soft.crosscheck.region import Box, Explainer, outside
+from soft.crosscheck.region import Box, Explainer, apart, outside
 from soft.crosscheck.space import Input, Space, State
 from soft.crosscheck.values import count
 from soft.crosscheck.walk import Overlap, Side, Twig, overlaps
@@ -120,6 +120,7 @@ def _explain(explainer: Explainer, way: Way, cells: list[Cell]) -> list[Explaine
                 covered = False
                 break
             box, proved = explainer.grow(example, way)
+            box = apart(box, boxes, example)
             boxes.append(box)
             found.append(Explained(way, example, box, proved))
         _credit(explainer, found, cell, state)

@@ -15,7 +15,7 @@ from soft.crosscheck.behaviour import Way, way_of
 from soft.crosscheck.model import Relation
 from soft.crosscheck.outputs import Outputs
 from soft.crosscheck.space import Input, Space, State, substitute
-from soft.crosscheck.values import Intervals, complement, contains, count, intersect, single, union, without
+from soft.crosscheck.values import Intervals, complement, contains, count, includes, intersect, single, union, without
 from soft.crosscheck.walk import Overlap, Side, Twig, overlaps
 from soft.solve import terms
 from soft.solve.evaluate import evaluate
@@ -148,27 +148,32 @@ class Explainer:
         return box
 
     def _unequal_lines(self, box: Box, example: Input) -> Box:
-        """Two fields of which neither may have the other's value: perhaps they may have any two that differ."""
-        for left, mine in box.fields.items():
-            for right, theirs in box.fields.items():
-                if left == right:
-                    break
-                if self.space.widths[left] == self.space.widths[right] and not (
-                    contains(mine, example[right]) or contains(theirs, example[left])
+        """Where one field may have any value but that of another, perhaps they may be any two that differ."""
+        names = list(box.fields)
+        for number, left in enumerate(names):
+            for right in names[:number]:
+                if self.space.widths[left] == self.space.widths[right] and (
+                    self._hole(box, left, example[right]) or self._hole(box, right, example[left])
                 ):
                     box = self._apart(box, example, Relation(right, "≠", left))
         return box
 
+    def _hole(self, box: Box, name: str, value: int) -> bool:
+        """Whether a field may not have a value, but may have those beside it."""
+        domain = self.space.domain[name]
+        allowed = box.fields.get(name, domain)
+        beside = [near for near in (value - 1, value + 1) if contains(domain, near)]
+        if contains(allowed, value) or not contains(domain, value) or not beside:
+            return False
+        return all(contains(allowed, near) for near in beside)
+
     def _apart(self, box: Box, example: Input, relation: Relation) -> Box:
         """A box with two fields unequal; the one value that the lines excluded for that reason is allowed again."""
-        fields = dict(box.fields)
         for name, other in ((relation.left, relation.right), (relation.right, relation.left)):
-            domain = self.space.domain[name]
-            if name in fields and contains(domain, example[other]):
-                fields[name] = union(fields[name], single(example[other]))
-                if fields[name] == domain:
-                    del fields[name]
-        return Box(fields, (*box.relations, relation))
+            if self._hole(box, name, example[other]):
+                allowed = union(box.fields[name], single(example[other]))
+                box = _with(box, name, allowed, self.space.domain[name])
+        return Box(box.fields, (*box.relations, relation))
 
     def _looked_at(self, example: Input) -> list[str]:
         """The fields that the paths of an example depend on."""
@@ -283,7 +288,7 @@ class Explainer:
         stranger = self._near(box, example, stranger, way)
         together = [name for name in self.space.widths if stranger[name] != example[name]]
         if len(together) == 2:
-            relation = self._unequal(example, stranger, together, way)
+            relation = self._unequal(box, example, stranger, together, way)
             if relation is not None:
                 return self._apart(box, example, relation)
         best: tuple[float, str, Intervals] | None = None
@@ -311,14 +316,20 @@ class Explainer:
                     stranger = nearer
         return stranger
 
-    def _unequal(self, example: Input, stranger: Input, names: list[str], way: Way) -> Relation | None:
-        """Whether two fields may be anything but equal."""
+    def _unequal(
+        self, box: Box, example: Input, stranger: Input, names: list[str], way: Way
+    ) -> Relation | None:
+        """That two fields are unequal, if the stranger has equal ones, and one step beside it is no stranger."""
         left, right = names
         if self.space.widths[left] != self.space.widths[right] or stranger[left] != stranger[right]:
             return None
         if example[left] == example[right]:
             return None
-        return Relation(left, "≠", right)
+        for value in (stranger[left] - 1, stranger[left] + 1):
+            beside = {**stranger, left: value}
+            if contains(self.space.domain[left], value) and box.contains(beside) and self.shows(beside, way):
+                return Relation(left, "≠", right)
+        return None
 
     def _plane(
         self, box: Box, example: Input, free: list[str], name: str, way: Way
@@ -376,6 +387,24 @@ def _with(box: Box, name: str, allowed: Intervals, domain: Intervals) -> Box:
 
 
 # ---------------------------------------------------------------------------------------------- covering
+
+
+def apart(box: Box, others: list[Box], example: Input) -> Box:
+    """A box without what other boxes hold anyway, where that leaves a box: two causes are then told apart."""
+    for other in others:
+        if other.relations and not set(other.relations) <= set(box.relations):
+            continue
+        outside = [name for name, theirs in other.fields.items() if not _within(box, name, theirs)]
+        if len(outside) == 1 and outside[0] in box.fields:
+            name = outside[0]
+            rest = without(box.fields[name], other.fields[name])
+            if contains(rest, example[name]):
+                box = Box({**box.fields, name: rest}, box.relations)
+    return box
+
+
+def _within(box: Box, name: str, allowed: Intervals) -> bool:
+    return name in box.fields and includes(allowed, box.fields[name])
 
 
 def outside(explainer: Explainer, state: State, boxes: list[Box]) -> State | None:

@@ -12,6 +12,8 @@ from soft.trace import Crash, Event, Message, Packet, Trace
 
 # Values that are listed before the rest is only counted.
 _MOST_SHOWN = 8
+# Named values that are listed one by one, though they stand side by side.
+_MOST_NAMES = 4
 # Intervals past which a set is told as a test of low bits, if it is one.
 _MANY = 16
 
@@ -158,6 +160,10 @@ def _values_text(variable: Variable, values: Intervals, domain: Intervals, width
     excluded = intersect(domain, complement(values, width))
     if count(excluded) == 1:
         return f"≠ {show(excluded[0][0])}"
+    if variable.names is not None and not variable.names.flags and count(values) <= _MOST_NAMES:
+        each = tuple((value, value) for low, high in values for value in range(low, high + 1))
+        if all(variable.names.name(value) is not None for value, _ in each):
+            return f"in {_set_text(variable, each)}"
     if len(values) == 1:
         low, high = values[0]
         if low == domain[0][0]:
