@@ -130,6 +130,12 @@ class Recorder:
     def read(self, address: Sym, size: int) -> Value:
         return self.machine.memory.load(self.pin(address), size)
 
+    def most(self, value: Sym) -> int | None:
+        return None
+
+    def simplify(self, value: Value, given: Term) -> Value:
+        return value
+
 
 @dataclass
 class End:
@@ -147,13 +153,13 @@ class End:
 
 
 def execute(
-    code: bytes, address: int, start: Start, symbolic: float = 0.0, machine: Machine | None = None
+    code: bytes, address: int, start: Start, symbolic: float = 0.0, memory_too: bool = True
 ) -> tuple[End, dict[str, int], list[Term]]:
-    """Run one block, with about that part of the registers and of the memory symbolic.
+    """Run one block, with about that part of the registers, and of the memory, symbolic.
 
     Gives the end, the values of the variables and the conditions that were recorded. Raises Unsupported.
     """
-    machine = machine or Machine(start.source(code, address))
+    machine = Machine(start.source(code, address))
     values: dict[str, int] = {}
     registers: list[Value] = list(start.registers)
     chance = random.Random(start.seed + 1)
@@ -163,7 +169,7 @@ def execute(
     machine.reset(registers)
     recorder = Recorder(machine, values)
     machine.decisions = recorder
-    if symbolic:
+    if symbolic and memory_too:
         _make_memory_symbolic(machine, code, address, start, symbolic, values)
     touched = set(machine.memory.written)
     following: object
