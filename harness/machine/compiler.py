@@ -82,6 +82,8 @@ class Compiler:
             **bound,
             "rest": self._rest,
             "apply": operations.apply,
+            "apply1": operations.apply1,
+            "apply2": operations.apply2,
             "calculate_condition": flags.calculate_condition,
             "calculate_carry": flags.calculate_carry,
             "calculate_all": flags.calculate_all,

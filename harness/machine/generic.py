@@ -167,5 +167,6 @@ class Generic:
         self._namespace[name] = meaning
         if e.op.startswith("Iop_DivMod"):
             self._lines.append(f"division({e.op!r}, {', '.join(arguments)})")
-        slow = f"apply({name}, {', '.join(arguments)})"
+        apply = {1: "apply1", 2: "apply2"}.get(len(arguments), "apply")
+        slow = f"{apply}({name}, {', '.join(arguments)})"
         return self._guarded(meaning.expression.format(*arguments), slow, [a for a in arguments if a[0] == "t"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -39,7 +39,10 @@ Symbolic = Callable[..., Term]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`expression` has {0}, {1}… for its integer arguments; `symbolic` takes and gives terms."""
+    """`expression` has {0}, {1}… for its integer arguments; `symbolic` takes and gives terms.
+
+    `memo` keeps what `symbolic` gave: runs of one prefix build the same terms again and again.
+    """
 
     name: str
     expression: str
@@ -47,6 +50,7 @@ class Operation:
     symbolic: Symbolic
     argument_widths: tuple[int, ...]
     width: int
+    memo: dict[Any, Term] = field(default_factory=dict, compare=False, repr=False)
 
 
 def _mask(width: int) -> str:
@@ -482,21 +486,40 @@ def operation(op: str) -> Operation:
 
 EXPRESSION_NAMES["operation"] = operation
 
-_memo: dict[tuple[Any, ...], Term] = {}
+
+def _build(op: Operation, key: Any, arguments: tuple[Value, ...]) -> Term:
+    term = op.symbolic(*[term_of(a, w) for a, w in zip(arguments, op.argument_widths, strict=True)])
+    if term.width == 0:
+        term = t.ite(term, t.const(1, op.width), t.const(0, op.width))
+    op.memo[key] = term
+    return term
 
 
 def apply(op: Operation, *arguments: Value) -> Value:
     """The operation on values of which at least one is symbolic."""
-    terms = tuple([term_of(a, w) for a, w in zip(arguments, op.argument_widths, strict=True)])
-    key = (op.name, terms)
-    term = _memo.get(key)
-    if term is None:
-        term = _memo[key] = op.symbolic(*terms)
-        if term.width == 0:
-            term = _memo[key] = t.ite(term, t.const(1, op.width), t.const(0, op.width))
-    if term.op == "const":
-        return int(term.args[0])
-    return Sym(term, op.concrete(*[a if isinstance(a, int) else a.value for a in arguments]))
+    key = tuple([a if isinstance(a, int) else a.term for a in arguments])
+    term = op.memo.get(key) or _build(op, key, arguments)
+    return make(term, op.concrete(*[a if isinstance(a, int) else a.value for a in arguments]))
 
 
-__all__ = ["WIDTHS", "Operation", "Unsupported", "apply", "division_overflows", "make", "operation"]
+def apply1(op: Operation, a: Sym) -> Value:
+    """As `apply`, for one operand: these two are where runs with symbolic values spend their time."""
+    key = a.term
+    term = op.memo.get(key) or _build(op, key, (a,))
+    return Sym(term, op.concrete(a.value)) if term.op != "const" else term.args[0]
+
+
+def apply2(op: Operation, a: Any, b: Any) -> Value:
+    """As `apply`, for two operands."""
+    key: tuple[Any, Any]
+    if a.__class__ is int:
+        x, y, key = a, b.value, (a, b.term)
+    elif b.__class__ is int:
+        x, y, key = a.value, b, (a.term, b)
+    else:
+        x, y, key = a.value, b.value, (a.term, b.term)
+    term = op.memo.get(key) or _build(op, key, (a, b))
+    return Sym(term, op.concrete(x, y)) if term.op != "const" else term.args[0]
+
+
+__all__ = ["WIDTHS", "Operation", "Unsupported", "apply", "apply1", "apply2", "division_overflows", "make", "operation"]
