@@ -180,7 +180,7 @@ class Feasibility:
             names = sorted(term.variables)
             variables = tuple((name, self._widths[name]) for name in names)
             if sum(width for _, width in variables) > NARROW_BITS:
-                return None
+                return self._slice_values(together, term)
         values = evaluate_vector(term, self._column(variables))
         if values is None:
             return None
@@ -193,19 +193,39 @@ class Feasibility:
             return np.flatnonzero(np.bincount(values.astype(np.int64), minlength=1)).astype(np.uint64)
         return np.unique(values)
 
+    def _slice_values(self, together: Component, term: Term) -> Array | None:
+        """The same for a narrow slice of wide variables: what the conditions on this very slice leave."""
+        if term.width > NARROW_BITS:
+            return None
+        values = np.arange(1 << term.width, dtype=np.uint64)
+        for condition in together.conditions:
+            if depends_only_on(condition, term):
+                holds = evaluate_vector(condition, {}, {term: values})
+                if holds is not None:
+                    values = values[holds.astype(bool)]
+        return values
+
     def implies(self, given: Term, condition: Term) -> bool:
         """Whether one condition implies another; False also where that is not seen because they are over many bits."""
         key = (given, condition)
         known = self._implied.get(key)
         if known is None:
-            names = sorted(given.variables | condition.variables)
-            variables = tuple((name, self._widths[name]) for name in names)
-            known = False
-            if sum(width for _, width in variables) <= NARROW_BITS:
-                first, second = self._bitmap(variables, given), self._bitmap(variables, condition)
-                known = first is not None and second is not None and first & ~second == 0
-            self._implied[key] = known
+            known = self._implied[key] = self._seen_to_imply(given, condition)
         return known
+
+    def _seen_to_imply(self, given: Term, condition: Term) -> bool:
+        names = sorted(given.variables | condition.variables)
+        variables = tuple((name, self._widths[name]) for name in names)
+        if sum(width for _, width in variables) <= NARROW_BITS:
+            first, second = self._bitmap(variables, given), self._bitmap(variables, condition)
+            return first is not None and second is not None and first & ~second == 0
+        # Both may be about one narrow slice of a wide variable.
+        for part in _narrow_slices(given):
+            if depends_only_on(given, part) and depends_only_on(condition, part):
+                values = np.arange(1 << part.width, dtype=np.uint64)
+                holds, implied = (evaluate_vector(c, {}, {part: values}) for c in (given, condition))
+                return holds is not None and implied is not None and not np.any(holds & ~implied)
+        return False
 
     # ---------------------------------------------------------------------------------------------- bitmaps
 
@@ -252,3 +272,33 @@ def _conjuncts(condition: Term) -> tuple[Term, ...]:
     if condition.op == "not" and condition.args[0].op == "or":
         return tuple(t.negate(part) for part in condition.args[0].args)
     return (condition,)
+
+
+def depends_only_on(term: Term, part: Term) -> bool:
+    """Does `term` depend on inputs only through one sub-term?"""
+    seen = {part}
+    stack = [term]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        if node.op == "var":
+            return False
+        seen.add(node)
+        stack.extend(a for a in node.args if a.__class__ is Term)
+    return True
+
+
+def _narrow_slices(term: Term) -> list[Term]:
+    """The narrow slices of variables in a term."""
+    found, seen, stack = [], set(), [term]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.op == "extract" and node.args[2].op == "var" and node.width <= NARROW_BITS:
+            found.append(node)
+        else:
+            stack.extend(a for a in node.args if a.__class__ is Term)
+    return found

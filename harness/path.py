@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.feasible import Component, Feasibility, GaveUp, Model
+from harness.feasible import Component, Feasibility, GaveUp, Model, depends_only_on
 from harness.machine.ends import Fault
 from harness.machine.memory import Memory
 from harness.machine.values import Sym, Value, concrete, make, term_of
@@ -290,21 +290,7 @@ def _search_core(term: Term) -> Term:
         stack.extend(a for a in node.args if a.__class__ is Term)
     order = {node: i for i, node in enumerate(nodes)}
     for candidate in sorted(nodes, key=lambda n: (n.width, order[n])):
-        if 0 < candidate.width < term.width and candidate.variables == term.variables and _passes(term, candidate):
+        is_narrower = 0 < candidate.width < term.width
+        if is_narrower and candidate.variables == term.variables and depends_only_on(term, candidate):
             return candidate
     return term
-
-
-def _passes(term: Term, through: Term) -> bool:
-    """Does `term` depend on inputs only through one sub-term?"""
-    seen = {through}
-    stack = [term]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        if node.op == "var":
-            return False
-        seen.add(node)
-        stack.extend(a for a in node.args if a.__class__ is Term)
-    return True

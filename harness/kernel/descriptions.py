@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from harness.kernel.errno import EAGAIN, EINVAL, ENOTCONN
+from harness.kernel.errno import EAGAIN, EBADF, EINVAL, ENOTCONN, EPIPE
 from harness.machine.ends import Unsupported
 from harness.machine.values import Sym, Value
 
@@ -24,9 +24,16 @@ class Description:
     is_socket = False
     listening = False
 
+    smallest_read = 0
+    """A read of fewer bytes is an error."""
+
     def __init__(self) -> None:
         self.nonblocking = False
+        self.status = O_RDWR
+        """The other flags that F_GETFL gives."""
         self.socket_type = 1  # SOCK_STREAM
+        self.arrivals = 0
+        """How often something new came to be read: what an edge-triggered epoll reports."""
 
     def readable(self) -> bool:
         return False
@@ -34,10 +41,15 @@ class Description:
     def writable(self) -> bool:
         return True
 
-    def hung_up(self) -> bool:
-        return False
+    def hung_up(self) -> int:
+        """The poll events that tell of the other end: POLLHUP, POLLERR."""
+        return 0
 
-    def read(self, count: int, peek: bool = False) -> Bytes | None:
+    def unread(self) -> int | None:
+        """How many bytes wait, where FIONREAD tells."""
+        return None
+
+    def read(self, count: int, peek: bool = False) -> Bytes | int | None:
         raise Unsupported(f"a read from {self.kind}")
 
     def write(self, data: Sequence[Value]) -> int:
@@ -69,8 +81,15 @@ class Stream(Description):
         self._on_write = on_write
         self._on_close = on_close
 
+    def deliver(self, data: Sequence[Value]) -> None:
+        self.inbox.extend(data)
+        self.arrivals += 1
+
     def readable(self) -> bool:
         return bool(self.inbox) or self.at_end
+
+    def unread(self) -> int | None:
+        return len(self.inbox)
 
     def read(self, count: int, peek: bool = False) -> Bytes | None:
         if not self.inbox:
@@ -104,6 +123,10 @@ class Frames(Description):
         self.socket_type = 2  # SOCK_DGRAM
         self.inbox: deque[Bytes] = deque()
         self._on_write = on_write
+
+    def deliver(self, frame: Bytes) -> None:
+        self.inbox.append(frame)
+        self.arrivals += 1
 
     def readable(self) -> bool:
         return bool(self.inbox)
@@ -181,12 +204,18 @@ class File(Null):
         raise Unsupported("a read from a file")
 
 
+# What a pipe of Linux takes, and what it takes as a whole or not at all.
+PIPE_CAPACITY, PIPE_ATOMIC = 65536, 4096
+
+
 class PipeBuffer:
     """What the two ends of a pipe share."""
 
     def __init__(self) -> None:
         self.content: deque[Value] = deque()
         self.writers_closed = False
+        self.readers_closed = False
+        self.arrivals = 0
 
 
 class PipeEnd(Description):
@@ -198,39 +227,74 @@ class PipeEnd(Description):
         super().__init__()
         self._incoming = incoming
         self._outgoing = outgoing
+        self.is_socket = incoming is not None and outgoing is not None
+        self.status = O_RDWR if self.is_socket else O_RDONLY if incoming is not None else O_WRONLY
+
+    @property
+    def arrivals(self) -> int:
+        return self._incoming.arrivals if self._incoming is not None else 0
+
+    @arrivals.setter
+    def arrivals(self, number: int) -> None:
+        pass
 
     def readable(self) -> bool:
-        return self._incoming is not None and bool(self._incoming.content or self._incoming.writers_closed)
+        incoming = self._incoming
+        return incoming is not None and bool(incoming.content or (self.is_socket and incoming.writers_closed))
+
+    def at_end(self) -> bool:
+        return self._incoming is not None and not self._incoming.content and self._incoming.writers_closed
 
     def writable(self) -> bool:
-        return self._outgoing is not None
+        return self._outgoing is not None and len(self._outgoing.content) < PIPE_CAPACITY
 
-    def read(self, count: int, peek: bool = False) -> Bytes | None:
+    def hung_up(self) -> int:
+        events = POLLHUP if self._incoming is not None and self._incoming.writers_closed else 0
+        if not self.is_socket and self._outgoing is not None and self._outgoing.readers_closed:
+            events |= POLLERR
+        return events
+
+    def unread(self) -> int | None:
+        return len(self._incoming.content) if self._incoming is not None else 0
+
+    def read(self, count: int, peek: bool = False) -> Bytes | int | None:
         if self._incoming is None:
-            return super().read(count)
+            return EBADF
         content = self._incoming.content
         if not content:
-            return [] if self._incoming.writers_closed else None
-        return [content.popleft() for _ in range(min(count, len(content)))]
+            return [] if self._incoming.writers_closed or not count else None
+        count = min(count, len(content))
+        if peek:
+            return [content[i] for i in range(count)]
+        return [content.popleft() for _ in range(count)]
 
     def write(self, data: Sequence[Value]) -> int:
         if self._outgoing is None:
-            return super().write(data)
-        # A real pipe takes 64 kB; an agent that writes that much to itself is waiting for a frozen thread.
-        if len(self._outgoing.content) > 65536:
+            return EBADF
+        if self._outgoing.readers_closed:
+            return EPIPE
+        content = self._outgoing.content
+        room = PIPE_CAPACITY - len(content)
+        if len(data) > room and (not room or len(data) <= PIPE_ATOMIC):
             return EAGAIN
-        self._outgoing.content.extend(data)
-        return len(data)
+        content.extend(data[:room])
+        self._outgoing.arrivals += bool(data)
+        return min(len(data), room)
 
     def closed(self) -> None:
         if self._outgoing is not None:
             self._outgoing.writers_closed = True
+            self._outgoing.arrivals += 1
+        if self._incoming is not None:
+            self._incoming.readers_closed = True
 
 
 class EventCounter(Description):
     """eventfd."""
 
     kind = "an eventfd"
+    smallest_read = 8
+    _MOST = (1 << 64) - 2
 
     def __init__(self, count: int, semaphore: bool = False) -> None:
         super().__init__()
@@ -240,6 +304,9 @@ class EventCounter(Description):
     def readable(self) -> bool:
         return self.count > 0
 
+    def writable(self) -> bool:
+        return self.count < self._MOST
+
     def read(self, count: int, peek: bool = False) -> Bytes | None:
         if not self.count:
             return None
@@ -248,9 +315,17 @@ class EventCounter(Description):
         return list(taken.to_bytes(8, "little"))
 
     def write(self, data: Sequence[Value]) -> int:
-        if len(data) != 8 or not all(isinstance(byte, int) for byte in data):
+        if len(data) < 8:
             return EINVAL
-        self.count += int.from_bytes(bytes(data), "little")  # type: ignore[arg-type]
+        if not all(isinstance(byte, int) for byte in data[:8]):
+            raise Unsupported("a number from the input in an eventfd")
+        number = int.from_bytes(bytes(data[:8]), "little")  # type: ignore[arg-type]
+        if number > self._MOST:
+            return EINVAL
+        if self.count + number > self._MOST:
+            return EAGAIN
+        self.count += number
+        self.arrivals += 1
         return 8
 
 
@@ -258,6 +333,7 @@ class Timer(Description):
     """timerfd: `deadline` in milliseconds of the monotonic clock, None when disarmed."""
 
     kind = "a timerfd"
+    smallest_read = 8
 
     def __init__(self, deadline: Value | None, interval: int, clock: int = 1) -> None:
         super().__init__()
@@ -269,6 +345,13 @@ class Timer(Description):
     def readable(self) -> bool:
         return self.ticks > 0
 
+    def writable(self) -> bool:
+        return False
+
+    def tick(self) -> None:
+        self.ticks += 1
+        self.arrivals += 1
+
     def read(self, count: int, peek: bool = False) -> Bytes | None:
         if not self.ticks:
             return None
@@ -279,12 +362,14 @@ class Timer(Description):
 class Interest:
     """What an epoll set wants to know about one descriptor."""
 
-    __slots__ = ("data", "description", "events")
+    __slots__ = ("data", "description", "events", "seen")
 
     def __init__(self, description: Description, events: int, data: Any) -> None:
         self.description = description
         self.events = events
         self.data = data
+        self.seen = -1
+        """The arrivals at the last report: an edge-triggered interest reports nothing twice."""
 
 
 class Epoll(Description):
@@ -295,20 +380,42 @@ class Epoll(Description):
     def __init__(self) -> None:
         super().__init__()
         self.interests: dict[int, Interest] = {}
+        self._queue: list[int] = []  # the ready ones, in the order in which they are reported
 
     def ready(self) -> list[tuple[int, Interest, int]]:
         """(descriptor, interest, events) of all that have something to report."""
-        found = []
+        found = {}
         for number, interest in self.interests.items():
             events = events_of(interest.description) & (interest.events | ERROR_EVENTS)
-            if interest.events and events:
-                found.append((number, interest, events))
-        return found
+            is_old = interest.events & EPOLLET and interest.seen == interest.description.arrivals
+            if interest.events & ~EPOLL_FLAGS and events and not is_old:
+                found[number] = (number, interest, events)
+        self._queue = [number for number in self._queue if number in found]
+        self._queue += [number for number in found if number not in self._queue]
+        return [found[number] for number in self._queue]
+
+    def report(self, most: int) -> list[tuple[int, Interest, int]]:
+        """The first of them. What stays ready goes behind the others, so that everything has its turn."""
+        chosen = self.ready()[:most]
+        for number, interest, _ in chosen:
+            self._queue.remove(number)
+            interest.seen = interest.description.arrivals
+            if interest.events & EPOLLONESHOT:
+                interest.events &= EPOLL_FLAGS
+            elif not interest.events & EPOLLET:
+                self._queue.append(number)
+        return chosen
 
     def readable(self) -> bool:
         return bool(self.ready())
 
+    def writable(self) -> bool:
+        return False
 
+
+O_RDONLY, O_WRONLY, O_RDWR = 0, 1, 2
+EPOLLONESHOT, EPOLLET = 1 << 30, 1 << 31
+EPOLL_FLAGS = EPOLLONESHOT | EPOLLET | 1 << 29 | 1 << 28
 POLLIN, POLLPRI, POLLOUT, POLLERR, POLLHUP, POLLNVAL, POLLRDNORM, POLLWRNORM = 1, 2, 4, 8, 16, 32, 64, 256
 ERROR_EVENTS = POLLERR | POLLHUP
 
@@ -318,6 +425,4 @@ def events_of(description: Description) -> int:
     events = POLLIN | POLLRDNORM if description.readable() else 0
     if description.writable():
         events |= POLLOUT | POLLWRNORM
-    if description.hung_up():
-        events |= POLLHUP
-    return events
+    return events | description.hung_up()

@@ -90,16 +90,16 @@ class Outside:
         self.horizon = later(self._clock.now, SETTLE_MS)
         if isinstance(step, Send):
             if self.control is not None and not self.closed:
-                self.control.inbox.extend(self._plan.bytes_of(self.step, self._values, self._pin))
+                self.control.deliver(self._plan.bytes_of(self.step, self._values, self._pin))
             return
         port = self.ports.get(step.port)
         if port is None:
             return
         frame = self._plan.bytes_of(self.step, self._values, self._pin)
         if isinstance(port, Frames):
-            port.inbox.append(frame)
+            port.deliver(frame)
         else:
-            port.inbox.extend([*len(frame).to_bytes(2, "big"), *frame])
+            port.deliver([*len(frame).to_bytes(2, "big"), *frame])
 
     def _duration(self, step: Wait) -> Value:
         milliseconds = step.milliseconds

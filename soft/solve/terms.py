@@ -123,12 +123,8 @@ def extract(hi: int, lo: int, t: Term) -> Term:
         return _BITWISE[op](extract(hi, lo, a), extract(hi, lo, b))
     elif op == "bvnot":
         return not_(extract(hi, lo, t.args[0]))
-    elif lo == 0 and op == "bvadd":
-        return add(extract(hi, 0, t.args[0]), extract(hi, 0, t.args[1]))
-    elif lo == 0 and op == "bvsub":
-        return sub(extract(hi, 0, t.args[0]), extract(hi, 0, t.args[1]))
-    elif lo == 0 and op == "bvmul":
-        return mul(extract(hi, 0, t.args[0]), extract(hi, 0, t.args[1]))
+    elif lo == 0 and op in _ARITHMETIC and _fits(t, width):
+        return _ARITHMETIC[op](extract(hi, 0, t.args[0]), extract(hi, 0, t.args[1]))
     elif op == "sign_extend":
         inner = t.args[1]
         if hi < inner.width:
@@ -602,7 +598,18 @@ def ne(a: Term, b: Term) -> Term:
     return negate(eq(a, b))
 
 
+_ARITHMETIC = {"bvadd": add, "bvsub": sub, "bvmul": mul}
+
+
+def _fits(t: Term, width: int) -> bool:
+    """Whether arithmetic may be narrowed: some operand has no more bits than that. Else the bytes of one sum, as a swap
+    takes them apart, would be unrelated sums."""
+    return any(a.op != "const" and a.width - _leading_zeros(a) <= width for a in t.args)
+
+
 def _leading_zeros(t: Term) -> int:
+    if t.op == "ite":
+        return min(_leading_zeros(t.args[1]), _leading_zeros(t.args[2]))
     if t.op == "concat" and t.args[0].op == "const":
         head = t.args[0]
         return int(head.width - head.args[0].bit_length())
