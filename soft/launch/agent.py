@@ -179,6 +179,10 @@ class Agent:
             raise SoftError("The agent has no control channel yet.")
         return self._exchange.collect(limit, at_least)
 
+    def has_read_everything(self) -> bool:
+        """Nothing that was sent to the agent waits to be read, as far as the kernel tells."""
+        return self._exchange is not None and self._exchange.everything_read()
+
     def close(self) -> None:
         for part in (self._control, self._processes, self._queues):
             if part is not None:

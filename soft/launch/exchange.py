@@ -72,7 +72,7 @@ class Exchange:
         while True:
             # Asleep is asked before the output is read: what an agent sent before it slept is then in what is read.
             asleep = self._processes.asleep()
-            read = not asleep or self._everything_read()
+            read = not asleep or self.everything_read()
             got = self._drain(burst)
             if burst.ended is not None or burst.flooded:
                 return burst
@@ -97,7 +97,8 @@ class Exchange:
                 time.sleep(pause)
                 pause = min(pause * 1.5, 0.001)
 
-    def _everything_read(self) -> bool:
+    def everything_read(self) -> bool:
+        """Nothing waits for the agent on its channel and its ports, as far as the kernel tells."""
         if self._counts_control and self._control is not None:
             with contextlib.suppress(OSError):
                 if unread_by_peer(self._control):

@@ -1,0 +1,156 @@
+"""A place where inputs are played on live agents, one after the other, at the least cost that is sound.
+
+A start takes ten milliseconds to a second, an input much less. So an agent that can be put back to where the scenario
+begins takes the next input too: rewound if it is a process of one thread, else reset over its control channel. What it
+does then is believed where it is what was expected; everything else is asked again of an agent that was just started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from soft.errors import SoftError
+from soft.launch.agent import Agent, start
+from soft.launch.exchange import Burst
+from soft.launch.find import Target
+from soft.openflow.normalise import normalise
+from soft.replay.reset import Reset
+from soft.replay.rewind import Moment, mark, rewind
+from soft.replay.runner import PATIENCE, opening, play
+from soft.scenarios.model import Scenario, Wait
+from soft.trace import Close, Crash, Flood, Hang, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a live agent did with one input, compared with what was expected of it."""
+
+    expected: Trace
+    seen: Trace
+    tries: int = 1
+    """On how many agents that were just started the input was played; 0 if one that had played before sufficed."""
+    steady: bool = True
+    """No fresh agent did anything else."""
+
+    @property
+    def agrees(self) -> bool:
+        return self.seen == self.expected
+
+
+class Stage(Protocol):
+    """Where inputs are played."""
+
+    def again(self, values: Mapping[str, int]) -> Trace | None:
+        """The trace of an input on an agent that may have played others before; None if there is no such agent."""
+
+    def fresh(self, values: Mapping[str, int]) -> Trace:
+        """The trace of an input on an agent that has done nothing else."""
+
+
+def observe(stage: Stage, values: Mapping[str, int], expected: Trace, tries: int = 3) -> Observation:
+    """Play an input. One that does not go as expected is played on up to `tries` fresh agents before that counts."""
+    if (seen := stage.again(values)) == expected:
+        return Observation(expected, expected, tries=0)
+    others: list[Trace] = []
+    for number in range(1, tries + 1):
+        if (seen := stage.fresh(values)) == expected:
+            return Observation(expected, seen, number, steady=not others)
+        others.append(seen)
+    return Observation(expected, others[0], tries, steady=all(other == others[0] for other in others))
+
+
+class AgentStage:
+    """A stage for an agent that we start ourselves."""
+
+    def __init__(
+        self, target: Target, scenario: Scenario, *, patience: float = PATIENCE, keep_agents: bool = True
+    ) -> None:
+        self._target = target
+        self._scenario = scenario
+        self._patience = patience
+        # Time cannot be put back.
+        self._keeps = keep_agents and not any(isinstance(step, Wait) for step in scenario.steps)
+        self._resource = contextlib.ExitStack()
+        self._kept: _Kept | None = None
+        self.started = 0
+        """How many agents were started so far."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._drop()
+
+    @property
+    def keeps(self) -> bool:
+        """Whether agents play more than one input here."""
+        return self._keeps
+
+    def again(self, values: Mapping[str, int]) -> Trace | None:
+        if not self._keeps:
+            return None
+        kept = self._ready()
+        if kept is None:
+            self._keeps = False
+            return None
+        raw = play(kept.agent, self._scenario.bind(values), kept.before, patience=self._patience)
+        kept.used = True
+        if any(isinstance(event, Close | Crash | Hang | Flood) for event in raw):
+            self._drop()
+        return normalise(raw, self._scenario.openflow)
+
+    def fresh(self, values: Mapping[str, int]) -> Trace:
+        self._drop()
+        with self._resource:
+            agent, before = self._start()
+            raw = play(agent, self._scenario.bind(values), before, patience=self._patience)
+        return normalise(raw, self._scenario.openflow)
+
+    def _start(self) -> tuple[Agent, Burst]:
+        self.started += 1
+        agent = self._resource.enter_context(start(self._target.profile, self._target.binary, self._scenario.ports))
+        return agent, opening(agent, self._scenario, patience=self._patience)
+
+    def _ready(self) -> _Kept | None:
+        """An agent where the scenario begins: the one at hand if it can be put back, else another."""
+        if self._kept is not None and self._kept.put_back():
+            return self._kept
+        self._drop()
+        agent, before = self._start()
+        if (moment := mark(agent)) is not None:
+            self._kept = _Kept(agent, before, moment)
+        elif self._scenario.handshake and (reset := Reset.of(agent, self._scenario.openflow)) is not None:
+            self._kept = _Kept(agent, before, reset)
+        else:
+            self._drop()
+        return self._kept
+
+    def _drop(self) -> None:
+        self._kept = None
+        self._resource.close()
+
+
+@dataclass(slots=True)
+class _Kept:
+    """An agent that runs, what it said before the first step, and the way back to there."""
+
+    agent: Agent
+    before: Burst
+    way: Moment | Reset
+    used: bool = False
+
+    def put_back(self) -> bool:
+        if not self.used:
+            return True
+        try:
+            back = rewind(self.agent, self.way) if isinstance(self.way, Moment) else self.way.apply(self.agent)
+        except SoftError:
+            return False
+        self.used = not back
+        return back
