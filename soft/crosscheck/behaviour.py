@@ -26,7 +26,10 @@ _ERROR, _PACKET_IN, _STATS_REPLY = 1, 10, 17
 
 @dataclass(frozen=True, slots=True, order=True)
 class Way:
-    """How two agents differ. `what` says where if the kinds are the same: in ports, lengths or bytes."""
+    """How two agents differ: the kinds of events that only one of them shows. What both show is left out.
+
+    `what` says where they differ if they show the same kinds: in order, ports, lengths or bytes.
+    """
 
     left: tuple[Kind, ...]
     right: tuple[Kind, ...]
@@ -47,12 +50,16 @@ def kinds(trace: Trace) -> tuple[Kind, ...]:
 def way_of(left: Trace, right: Trace) -> Way:
     a, b = kinds(left), kinds(right)
     if a != b:
-        return Way(a, b, "")
+        only = sorted(Counter(a) - Counter(b)), sorted(Counter(b) - Counter(a))
+        return Way(tuple(only[0]), tuple(only[1]), "") if any(only) else Way(a, b, "order")
     shapes = group_key(left), group_key(right)
     if [event[:3] for event in shapes[0]] != [event[:3] for event in shapes[1]]:
-        return Way(a, b, "ports")
-    fixed = [(x[3], y[3]) for x, y in zip(*shapes, strict=True) if x[3] >= 0 and y[3] >= 0]
-    return Way(a, b, "lengths" if any(x != y for x, y in fixed) else "bytes")
+        both = tuple(sorted({kind for kind in a if kind[1] == "packet"}))
+        return Way(both, both, "ports")
+    pairs = [(x, y) for x, y in zip(left, right, strict=True) if x != y]
+    both = tuple(sorted(set(kinds(tuple(x for x, _ in pairs)))))
+    longer = any(x[3] != y[3] for x, y in zip(*shapes, strict=True) if x[3] >= 0 and y[3] >= 0)
+    return Way(both, both, "lengths" if longer else "bytes")
 
 
 def _kind(event: Event, packets: Counter[int]) -> Kind:

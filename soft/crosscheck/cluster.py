@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 import msgspec
 
-from soft.crosscheck.behaviour import Kind, clauses
+from soft.crosscheck.behaviour import Way, clauses
 from soft.crosscheck.model import SEVERITIES, Cluster, Finding
 from soft.crosscheck.words import subject
 from soft.scenarios.model import Scenario
@@ -22,14 +22,15 @@ _LONGEST_HEADING = 1000
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A finding without its cluster, and what decides which one that is: what each agent does in kind, how they differ.
+    """A finding without its cluster, and what decides which one that is.
 
-    `traces` are what the two agents do with the example, in the order of the finding's behaviours.
+    `sides` are the agents, by rank, that do the same with the example as the left and as the right one of the `way`.
+    `traces` are what the two agents do with it, in the order of the finding's behaviours.
     """
 
     finding: Finding
-    kinds: Mapping[str, tuple[Kind, ...] | None]  # of every agent on the example; None: not explored
-    what: str
+    way: Way
+    sides: tuple[tuple[int, ...], tuple[int, ...]]
     covered: bool
     traces: tuple[Trace, Trace]
 
@@ -39,14 +40,13 @@ def identifier(*parts: object) -> str:
     return blake2b(msgspec.json.encode(parts), digest_size=6).hexdigest()
 
 
-def cluster(
-    drafts: Sequence[Draft], scenario: Scenario, ranks: Mapping[str, int]
-) -> tuple[list[Finding], list[Cluster]]:
-    """Put drafts into clusters, most serious first. `ranks` number the agents independently of their names."""
+def cluster(drafts: Sequence[Draft], scenario: Scenario, agents: int) -> tuple[list[Finding], list[Cluster]]:
+    """Put drafts into clusters, most serious first."""
     groups: dict[str, list[Draft]] = {}
     for draft in drafts:
-        behaviours = sorted((ranks[label], kinds) for label, kinds in draft.kinds.items() if kinds is not None)
-        id = identifier("cluster", scenario.name, behaviours, draft.what, draft.finding.fields)
+        way = draft.way
+        behaviours = sorted(zip(draft.sides, (way.left, way.right), strict=True))
+        id = identifier("cluster", scenario.name, behaviours, way.what, draft.finding.fields)
         groups.setdefault(id, []).append(draft)
     findings: list[Finding] = []
     clusters: list[Cluster] = []
@@ -67,7 +67,7 @@ def cluster(
                 fields=group[0].finding.fields,
                 folder=folder,
                 covered=all(draft.covered for draft in group),
-                odd_one_out=_odd_one_out(group),
+                odd_one_out=_odd_one_out(group, agents),
             )
         )
     clusters.sort(key=lambda c: (SEVERITIES.index(c.severity), len(c.fields), c.heading))
@@ -87,24 +87,22 @@ def _heading(draft: Draft, scenario: Scenario) -> str:
     if more > 1:
         parts = [*parts[:_MOST_FIELDS], f"{more} more fields"]
     start = f"{what} with {', '.join(parts)}" if parts else f"any {what}"
-    left, right = clauses(*draft.traces, scenario, ports=draft.what == "ports")
+    left, right = clauses(*draft.traces, scenario, ports=draft.way.what == "ports")
     text = f"{start}: {finding.agents[0]} {left}, {finding.agents[1]} {right}"
     return text if len(text) <= _LONGEST_HEADING else text[: _LONGEST_HEADING - 1] + "…"
 
 
-def _odd_one_out(group: Sequence[Draft]) -> str | None:
+def _odd_one_out(group: Sequence[Draft], agents: int) -> str | None:
     """The one agent that differs from all others, which agree, in every finding of a cluster."""
-    odd = {_odd(draft) for draft in group}
+    odd = {_odd(draft, agents) for draft in group}
     return odd.pop() if len(odd) == 1 else None
 
 
-def _odd(draft: Draft) -> str | None:
-    finding = draft.finding
-    if not finding.others or len(finding.others) + 2 < len(draft.kinds):
+def _odd(draft: Draft, agents: int) -> str | None:
+    if agents < 3 or sum(map(len, draft.sides)) < agents:
         return None
-    events = {b.agent: b.events for b in (*finding.behaviours, *finding.others)}
-    for label, mine in events.items():
-        rest = [theirs for other, theirs in events.items() if other != label]
-        if all(theirs == rest[0] for theirs in rest) and mine != rest[0]:
-            return label
+    for behaviour, other in (draft.finding.behaviours, draft.finding.behaviours[::-1]):
+        others = [third.events for third in draft.finding.others]
+        if all(events == other.events for events in others) and behaviour.events != other.events:
+            return behaviour.agent
     return None

@@ -10,7 +10,7 @@ from itertools import combinations
 from soft import __version__
 from soft.bundle.model import Bundle
 from soft.bundle.terms_file import TermWriter
-from soft.crosscheck.behaviour import clauses, first_difference, kinds, severity
+from soft.crosscheck.behaviour import clauses, first_difference, severity
 from soft.crosscheck.cluster import Draft, cluster, identifier
 from soft.crosscheck.compare import Explained, Result, compare
 from soft.crosscheck.model import (
@@ -78,7 +78,7 @@ def crosscheck(
     for place in sorted(range(len(bundles)), key=lambda place: labels[place]):
         if progress:
             progress(f"checking {labels[place]}")
-        found = soundness(bundles[place], labels[place], engine)
+        found = soundness(bundles[place], labels[place], space)
         parties.append(_Party(labels[place], place, Side(bundles[place], outputs, whole=found.whole), found))
     ranks = {party.label: rank for rank, party in enumerate(parties)}
     comparisons: list[Comparison] = []
@@ -92,7 +92,7 @@ def crosscheck(
         statistics = Statistics(time.perf_counter() - begin, engine.queries - queries, space.kept - kept)
         comparisons.append(_comparison(pair, result, made, scenario.name, statistics))
         drafts += made
-    findings, clusters = cluster(drafts, scenario, ranks)
+    findings, clusters = cluster(drafts, scenario, len(parties))
     return Findings(
         format=FORMAT,
         tool=f"soft {__version__}",
@@ -217,8 +217,10 @@ def _draft(
         pairs=max(1, len(explained.pairs)),
         conditions="",
     )
-    of_kind = {label: None if trace is None else kinds(trace) for label, trace in traces.items()}
-    return Draft(finding, of_kind, way.what, explained.covered, (left, right))
+    like_left, like_right = (
+        tuple(ranks[label] for label, trace in traces.items() if trace == traces[party.label]) for party in pair
+    )
+    return Draft(finding, way, (like_left, like_right), explained.covered, (left, right))
 
 
 def _trace(party: _Party, values: Input) -> Trace | None:

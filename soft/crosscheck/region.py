@@ -103,7 +103,8 @@ class Explainer:
         for start in dict.fromkeys((self._unequal_lines(lines, example), lines)):
             box = self._proved(start, example, way)
             if box is not None:
-                return self._related(self._regrown(box, start, example, way), example, way), True
+                box = self._related(self._regrown(box, start, example, way), example, way)
+                return self._simple(box), True
         # What acts together is not a box: keep to the example in every field that the two paths look at.
         pinned = {name: single(example[name]) for name in self._looked_at(example)}
         box = Box(pinned)
@@ -362,6 +363,17 @@ class Explainer:
                     wider = self._diagonal(box, example, left, right, way)
                     if wider is not None:
                         return wider
+        return box
+
+    def _simple(self, box: Box) -> Box:
+        """A field that is unequal to one with a single value just lacks that value."""
+        for relation in box.relations:
+            for name, other in ((relation.left, relation.right), (relation.right, relation.left)):
+                fixed = box.fields.get(other, self.space.domain[other])
+                if relation.operator == "≠" and relation in box.relations and count(fixed) == 1:
+                    allowed = without(box.fields.get(name, self.space.domain[name]), fixed)
+                    rest = tuple(r for r in box.relations if r != relation)
+                    box = _with(Box(box.fields, rest), name, allowed, self.space.domain[name])
         return box
 
     def _diagonal(self, box: Box, example: Input, left: str, right: str, way: Way) -> Box | None:
