@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from harness.feasible import Feasibility
 from harness.frozen import Snapshot
@@ -16,6 +17,7 @@ from harness.machine.ends import BlockLimit, Fault, Trap, Unsupported
 from harness.machine.machine import Machine
 from harness.machine.values import Sym, Value
 from harness.path import Job, Path
+from harness.pieces import Pieces
 from soft.openflow.normalise import normalise
 from soft.scenarios.model import Scenario
 from soft.solve.evaluate import evaluate
@@ -51,11 +53,10 @@ class Runner:
     def __init__(self, snapshot: Snapshot, scenario: Scenario, solver: str = "z3") -> None:
         self.snapshot = snapshot
         self.scenario = scenario
-        self.feasibility = Feasibility(
-            {variable.name: variable.width for variable in scenario.variables}, scenario.domain, solver
-        )
+        self.pieces = Pieces(scenario)
+        self.feasibility = Feasibility(self.pieces.widths, map(self.pieces.inside, scenario.domain), solver)
         self.machine = Machine(snapshot.page)
-        self._plan = Plan(scenario)
+        self._plan = Plan(scenario, self.pieces.inside)
         self._registers, self._entry = initial_registers(snapshot)
         self._kernel: Kernel | None = None
         install(self.machine, snapshot, lambda: self.kernel)
@@ -67,28 +68,26 @@ class Runner:
         return self._kernel
 
     def run(self, job: Job) -> Outcome:
-        machine = self.machine
+        machine, pieces = self.machine, self.pieces
+        job = replace(job, values=pieces.split(job.values))
+        witness = pieces.join(job.values)
         machine.reset(self._registers)
-        path = Path(self.feasibility, job, machine.memory)
+        path = Path(self.feasibility, job, machine.memory, pieces.outside)
         machine.decisions = path
-        kernel = self._kernel = Kernel(self.snapshot, machine, self._plan, job.values, path.branch)
+        kernel = self._kernel = Kernel(self.snapshot, machine, self._plan, witness, path.branch)
         machine.clock = lambda: 0
         ending: list[Event] = []
         unsupported: str | None = None
         try:
-            machine.run(self._entry, kernel.special, MOST_BLOCKS)
+            self._execute(machine, kernel)
         except Quiet:
             pass
         except Crashed as crash:
-            ending.append(Crash(kernel.outside.step, crash.reason))
-        except Fault:
-            ending.append(Crash(kernel.outside.step, "SIGSEGV"))
-        except Trap as trap:
-            ending.append(Crash(kernel.outside.step, trap.signal))
+            ending.append(Crash(max(kernel.outside.step, 0), crash.reason))
         except Flooded:
-            ending.append(Flood(kernel.outside.step))
+            ending.append(Flood(max(kernel.outside.step, 0)))
         except (BlockLimit, RecursionError):
-            ending.append(Hang(kernel.outside.step))
+            ending.append(Hang(max(kernel.outside.step, 0)))
         except Unsupported as error:
             unsupported = str(error)
 
@@ -98,10 +97,11 @@ class Runner:
         trace: Trace = ()
         if unsupported is None:
             trace = normalise([*kernel.outside.all_events(choose), *ending], self.scenario.openflow)
+            trace = pieces.outside_trace(trace)
         alternatives = tuple(path.alternatives())
         return Outcome(
-            witness=job.values,
-            conditions=tuple(path.conditions()) if unsupported is None else (),
+            witness=witness,
+            conditions=tuple(map(pieces.outside, path.conditions())) if unsupported is None else (),
             trace=trace,
             alternatives=alternatives,
             blocks=machine.executed,
@@ -109,6 +109,17 @@ class Runner:
             unsupported=unsupported,
             given_up=tuple(path.given_up),
         )
+
+    def _execute(self, machine: Machine, kernel: Kernel) -> NoReturn:
+        """Run until something ends it. A signal of the processor's does, unless the agent handles it."""
+        address = self._entry
+        while True:
+            try:
+                machine.run(address, kernel.special, MOST_BLOCKS - machine.executed)
+            except Fault:
+                address = kernel.fault("SIGSEGV")
+            except Trap as trap:
+                address = kernel.fault(trap.signal)
 
 
 def initial_registers(snapshot: Snapshot) -> tuple[list[Value], int]:

@@ -34,6 +34,10 @@ class Clock:
             self.now = later(self.now, 1)
         return later(self.now, self._offset) if realtime else self.now
 
+    def monotonic(self, realtime: Value) -> Value:
+        """When it is that time of day, on the monotonic clock."""
+        return later(realtime, -self._offset)
+
     def advance(self, to: Value) -> None:
         """Move to a time that is not in the past."""
         self.now = to

@@ -10,6 +10,7 @@ EFAULT = -errno.EFAULT
 EINVAL = -errno.EINVAL
 ENOTTY = -errno.ENOTTY
 ENOENT = -errno.ENOENT
+EPERM = -errno.EPERM
 EEXIST = -errno.EEXIST
 ECHILD = -errno.ECHILD
 EPIPE = -errno.EPIPE

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 from harness.kernel import descriptions as d
-from harness.kernel.errno import EAGAIN, EBADF, EINVAL, ENOENT, ENOTTY, ESPIPE
+from harness.kernel.errno import EAGAIN, EBADF, EINVAL, ENOENT, ENOTTY, EPIPE, ESPIPE
 from harness.kernel.table import constant, syscall
 from harness.machine.ends import Unsupported
 from harness.machine.values import Sym, Value
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
 
 _F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL, _F_DUPFD_CLOEXEC = 0, 1, 2, 3, 4, 1030
-_O_RDWR, _O_NONBLOCK = 0o2, 0o4000
+_O_ACCESS, _O_NONBLOCK, _O_CLOEXEC, _FD_CLOEXEC = 0o3, 0o4000, 0o2000000, 1
 _FIONREAD, _FIONBIO, _TCGETS = 0x541B, 0x5421, 0x5401
+_GRND_NONBLOCK = 1
 # One read gives no more than this, whatever the agent asks for.
 _MOST = 1 << 20
 
@@ -29,6 +31,8 @@ def read_from(
     description = kernel.table.get(number)
     if description is None:
         return EBADF
+    if count < description.smallest_read:
+        return EINVAL
     data = description.read(min(count, _MOST), peek)
     if data is None:
         blocking = not description.nonblocking if wait is None else wait
@@ -43,11 +47,21 @@ def read_from(
 MOST_SYMBOLIC = 4096
 
 
-def write_parts(kernel: Kernel, number: int, parts: list[tuple[int, Value]]) -> Value:
-    """Write the parts one after the other. The last may have a symbolic length: then so has what is sent."""
+def write_parts(kernel: Kernel, number: int, parts: list[tuple[int, Value]], quietly: bool = False) -> Value:
+    """Write the parts one after the other. The last may have a symbolic length: then so has what is sent.
+
+    To write where nobody reads is an error and a signal, or only an error.
+    """
     description = kernel.table.get(number)
     if description is None:
         return EBADF
+    written = _write(kernel, description, parts)
+    if written == EPIPE and not quietly:
+        kernel.signals.send(signal.SIGPIPE)
+    return written
+
+
+def _write(kernel: Kernel, description: d.Description, parts: list[tuple[int, Value]]) -> Value:
     pin = kernel.machine.pin
     if not parts or not isinstance(parts[-1][1], Sym) or not description.takes_lengths:
         return description.write(gather(kernel, [(address, pin(size)) for address, size in parts]))
@@ -149,10 +163,22 @@ def dup2(kernel: Kernel, old: int, new: int) -> int:
     if old not in kernel.table:
         return EBADF
     description = kernel.table[old]
-    if new in kernel.table and new != old:
+    if new == old:
+        return new
+    if new in kernel.table:
         kernel.release(new)
     kernel.table[new] = description
     return new
+
+
+@syscall(292, 3)
+def dup3(kernel: Kernel, old: int, new: int, flags: int) -> int:
+    if old == new or flags & ~_O_CLOEXEC:
+        return EINVAL
+    result = int(dup2(kernel, old, new))  # type: ignore[arg-type]
+    if result == new and flags:
+        kernel.closed_by_exec.add(new)
+    return result
 
 
 @syscall(72, 3)
@@ -161,13 +187,16 @@ def fcntl(kernel: Kernel, number: int, command: int, argument: int) -> int:
     if description is None:
         return EBADF
     if command in (_F_DUPFD, _F_DUPFD_CLOEXEC):
-        return kernel.install(description, argument)
+        return kernel.install(description, argument, command == _F_DUPFD_CLOEXEC)
     if command == _F_GETFL:
-        return _O_RDWR | (_O_NONBLOCK if description.nonblocking else 0)
+        return description.status | (_O_NONBLOCK if description.nonblocking else 0)
     if command == _F_SETFL:
         description.nonblocking = bool(argument & _O_NONBLOCK)
         return 0
-    if command in (_F_GETFD, _F_SETFD):
+    if command == _F_GETFD:
+        return int(number in kernel.closed_by_exec)
+    if command == _F_SETFD:
+        (kernel.closed_by_exec.add if argument & _FD_CLOEXEC else kernel.closed_by_exec.discard)(number)
         return 0
     raise Unsupported(f"fcntl with command {command}")
 
@@ -180,8 +209,9 @@ def ioctl(kernel: Kernel, number: int, request: int, argument: int) -> int:
     if request == _FIONBIO:
         description.nonblocking = bool(kernel.machine.pin(kernel.memory.load4(argument)))
         return 0
-    if request == _FIONREAD and isinstance(description, d.Stream):
-        kernel.memory.store4(argument, len(description.inbox))
+    unread = description.unread()
+    if request == _FIONREAD and unread is not None:
+        kernel.memory.store4(argument, unread)
         return 0
     if request == _TCGETS:
         return ENOTTY
@@ -195,13 +225,17 @@ def lseek(kernel: Kernel, number: int, offset: int, whence: int) -> int:
         return EBADF
     if description.is_socket or isinstance(description, d.PipeEnd):
         return ESPIPE
+    if type(description) is d.Null:
+        return 0
     raise Unsupported("lseek on a file")
 
 
-def _open(kernel: Kernel, path: bytes) -> int:
+def _open(kernel: Kernel, path: bytes, flags: int) -> int:
     """Files that agents open while they work. Anything else is named, so that somebody can decide what it means."""
     if path == b"/dev/null":
-        return kernel.install(d.Null())
+        null = d.Null()
+        null.status = flags & _O_ACCESS
+        return kernel.install(null, 0, bool(flags & _O_CLOEXEC))
     if path in (b"/etc/localtime", b"/usr/share/zoneinfo/UTC") or path.startswith(b"/etc/ld.so"):
         return ENOENT  # then the time zone is UTC, which is what an agent is started with
     raise Unsupported("opening a file during the run")
@@ -209,12 +243,12 @@ def _open(kernel: Kernel, path: bytes) -> int:
 
 @syscall(2, 3)
 def open_(kernel: Kernel, path: int, flags: int, mode: int) -> int:
-    return _open(kernel, kernel.read_c_string(path))
+    return _open(kernel, kernel.read_c_string(path), flags)
 
 
 @syscall(257, 4)
 def openat(kernel: Kernel, directory: int, path: int, flags: int, mode: int) -> int:
-    return _open(kernel, kernel.read_c_string(path))
+    return _open(kernel, kernel.read_c_string(path), flags)
 
 
 @syscall(5, 2)
@@ -250,14 +284,14 @@ def pipe2(kernel: Kernel, place: int, flags: int) -> int:
     buffer = d.PipeBuffer()
     for offset, end in enumerate((d.PipeEnd(buffer, None), d.PipeEnd(None, buffer))):
         end.nonblocking = bool(flags & _O_NONBLOCK)
-        kernel.memory.store4(place + 4 * offset, kernel.install(end))
+        kernel.memory.store4(place + 4 * offset, kernel.install(end, 0, bool(flags & _O_CLOEXEC)))
     return 0
 
 
 def _eventfd(kernel: Kernel, count: int, flags: int) -> int:
     counter = d.EventCounter(count, bool(flags & 1))
     counter.nonblocking = bool(flags & _O_NONBLOCK)
-    return kernel.install(counter)
+    return kernel.install(counter, 0, bool(flags & _O_CLOEXEC))
 
 
 @syscall(284, 1)
@@ -272,10 +306,16 @@ def eventfd2(kernel: Kernel, count: int, flags: int) -> int:
 
 @syscall(318, 3)
 def getrandom(kernel: Kernel, buffer: int, count: int, flags: int) -> int:
+    if flags & _GRND_NONBLOCK:
+        return EAGAIN  # too early after boot; glibc's malloc then makes its key of the clock
     raise Unsupported("random numbers, which no replay can repeat")
 
 
+def _sync(kernel: Kernel, number: int) -> int:
+    return 0 if number in kernel.table else EBADF
+
+
 constant(21, "access", ENOENT, 2)
-constant(74, "fsync", 0, 1)
-constant(75, "fdatasync", 0, 1)
+syscall(74, 1)(_sync)
+syscall(75, 1)(_sync)
 constant(89, "readlink", EINVAL, 3)

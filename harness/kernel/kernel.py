@@ -8,12 +8,12 @@ from harness.frozen import Descriptor, Snapshot
 from harness.kernel import descriptions as d
 from harness.kernel.clock import MILLISECOND, Clock, later
 from harness.kernel.endings import Crashed, Interrupted
-from harness.kernel.errno import EINTR
+from harness.kernel.errno import EFAULT, EINTR
 from harness.kernel.outside import Outside, Plan
 from harness.kernel.signals import Signals
 from harness.kernel.table import CALLS
 from harness.machine.compiler import REGISTERS
-from harness.machine.ends import Unsupported
+from harness.machine.ends import Fault, Unsupported
 from harness.machine.machine import Machine
 from harness.machine.values import Sym, Value
 from soft.solve.terms import Term
@@ -21,7 +21,9 @@ from soft.solve.terms import Term
 RAX, RSP, RCX, R11 = (REGISTERS[name] for name in ("rax", "rsp", "rcx", "r11"))
 ARGUMENTS = tuple(REGISTERS[name] for name in ("rdi", "rsi", "rdx", "r10", "r8", "r9"))
 MASK64 = (1 << 64) - 1
-O_NONBLOCK = 0o4000
+O_NONBLOCK, O_CLOEXEC = 0o4000, 0o2000000
+# Calls that a handler with SA_RESTART does not end: read, readv, recvfrom, recvmsg, accept, futex, and their like.
+RESTARTED = frozenset({0, 19, 45, 47, 43, 288, 202, 61})
 # New mappings go here, far below where Linux puts the stack and libraries when randomisation is off, upwards.
 _MAP_BASE = 0x2000_0000_0000
 
@@ -51,11 +53,16 @@ class Kernel:
         self.next_mapping = _MAP_BASE
         self.marks: dict[str, None] = {}
         self.table: dict[int, d.Description] = {}
+        self.closed_by_exec: set[int] = set()
+        """The descriptors with FD_CLOEXEC."""
         self._pipes: dict[str, d.PipeBuffer] = {}
         for number, descriptor in snapshot.descriptors.items():
             description = self._opened(descriptor)
             description.nonblocking = bool(descriptor.flags & O_NONBLOCK)
+            description.status = descriptor.flags & ~(O_NONBLOCK | O_CLOEXEC)
             self.table[number] = description
+            if descriptor.flags & O_CLOEXEC:
+                self.closed_by_exec.add(number)
         for number, descriptor in snapshot.descriptors.items():
             if descriptor.kind == "epoll":
                 self._watch(number, descriptor)
@@ -74,7 +81,8 @@ class Kernel:
         if kind == "pipe":
             buffer = self._pipes.setdefault(found.link, d.PipeBuffer())
             if found.detail.get("end") == "write":
-                return d.PipeEnd(None, buffer)
+                others = [x for x in self.snapshot.descriptors.values() if x.link == found.link and x is not found]
+                return d.PipeEnd(None, buffer) if others else _elsewhere()
             buffer.content.extend(bytes.fromhex(str(found.detail.get("pending", ""))))
             return d.PipeEnd(buffer, None)
         if kind == "eventfd":
@@ -145,31 +153,46 @@ class Kernel:
         try:
             result = call.function(self, *arguments)
         except Interrupted as interrupted:
+            if number in RESTARTED and self.signals.restarts(interrupted.signal):
+                registers[RAX] = number
+                return self.signals.enter(self, interrupted.signal, address - 2, None)
             return self.signals.enter(self, interrupted.signal, address, EINTR)
+        except Fault:
+            result = EFAULT
         if self.signals.resumed is not None:
             # rt_sigreturn has put everything back.
             address, self.signals.resumed = self.signals.resumed, None
-            return address
-        registers[RAX] = result & MASK64 if isinstance(result, int) else result
-        registers[RCX] = address
+        else:
+            registers[RAX] = result & MASK64 if isinstance(result, int) else result
+            registers[RCX] = address
         pending = self.signals.pending()
         if pending is not None:
             return self.signals.enter(self, pending, address, None)
         return address
 
+    def fault(self, name: str) -> int:
+        """The processor stopped the agent: its handler for that signal goes on, if it has one."""
+        try:
+            return self.signals.enter_fault(self, name)
+        except Fault:
+            raise Crashed("SIGSEGV") from None  # no room for the handler on the stack
+
     # ---------------------------------------------------------------------------------------------- descriptors
 
-    def install(self, description: d.Description, lowest: int = 0) -> int:
+    def install(self, description: d.Description, lowest: int = 0, closed_by_exec: bool = False) -> int:
         """Give a description the lowest free number."""
         number = lowest
         while number in self.table:
             number += 1
         self.table[number] = description
+        if closed_by_exec:
+            self.closed_by_exec.add(number)
         return number
 
     def release(self, number: int) -> None:
         """Close one descriptor; its description ends with the last one."""
         description = self.table.pop(number)
+        self.closed_by_exec.discard(number)
         if not any(other is description for other in self.table.values()):
             for other in self.table.values():
                 if isinstance(other, d.Epoll):
@@ -216,7 +239,7 @@ class Kernel:
             if isinstance(timer, d.Timer) and timer.deadline is not None and id(timer) not in fired:
                 fired.add(id(timer))
                 if clock.not_after(timer.deadline, clock.now):
-                    timer.ticks += 1
+                    timer.tick()
                     timer.deadline = later(timer.deadline, timer.interval) if timer.interval else None
         if self.signals.alarm is not None and clock.not_after(self.signals.alarm, clock.now):
             self.signals.ring()
@@ -233,6 +256,13 @@ class Kernel:
         assert self.machine.decisions is not None
         return self.machine.decisions.simplify(value, given)
 
+    def is_anonymous(self, page: int) -> bool:
+        """Whether a page belongs to no file: mapped in this run, or without a name in the frozen process."""
+        if page in self.memory.mapped:
+            return True
+        region = self.snapshot.region_at(page << 12)
+        return region is None or not region.name.startswith("/")
+
     def read_c_string(self, address: int, most: int = 4096) -> bytes:
         data = bytearray()
         while len(data) < most:
@@ -241,6 +271,13 @@ class Kernel:
                 break
             data += byte
         return bytes(data)
+
+
+def _elsewhere() -> d.Description:
+    """A pipe that another process reads: a log."""
+    pipe = d.Sink()
+    pipe.is_socket = False
+    return pipe
 
 
 def _number(found: Descriptor, key: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.kernel.errno import EINVAL, ENOMEM
-from harness.kernel.table import constant, syscall
+from harness.kernel.table import syscall
 from harness.machine.ends import Unsupported
 from harness.machine.memory import PAGE
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _PROT = ((1, "r"), (2, "w"), (4, "x"))
 _MAP_FIXED, _MAP_ANONYMOUS = 0x10, 0x20
 _MREMAP_MAYMOVE = 1
+_MADV_DONTNEED = 4
 # More than an agent maps to answer a message; past it the agent is told that there is no memory.
 _MOST = 1 << 28
 
@@ -49,6 +50,8 @@ def mmap(kernel: Kernel, address: int, size: int, protection: int, flags: int, n
 
 @syscall(11, 2)
 def munmap(kernel: Kernel, address: int, size: int) -> int:
+    if address % PAGE or not size:
+        return EINVAL
     kernel.memory.unmap(address // PAGE, _pages(size))
     return 0
 
@@ -87,4 +90,17 @@ def brk(kernel: Kernel, wanted: int) -> int:
     return wanted
 
 
-constant(28, "madvise", 0, 3)
+@syscall(28, 3)
+def madvise(kernel: Kernel, address: int, size: int, advice: int) -> int:
+    """Pages that are not needed read as zeros from now on; all other advice changes nothing to be seen."""
+    if address % PAGE:
+        return EINVAL
+    if advice == _MADV_DONTNEED:
+        for page in range(address // PAGE, address // PAGE + _pages(size)):
+            permissions = kernel.memory.permissions(page)
+            if permissions is None:
+                return ENOMEM
+            if not kernel.is_anonymous(page):
+                raise Unsupported("giving back pages of a file")
+            kernel.memory.map(page, 1, permissions)
+    return 0

@@ -15,6 +15,7 @@ from harness.machine.values import Sym, Value, make, term_of
 from soft.openflow.cut import cut_steps
 from soft.scenarios.model import Probe, Scenario, Send, Step, Wait
 from soft.solve import terms as t
+from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
 from soft.trace import Close, Event, Packet, Payload
 
@@ -27,11 +28,28 @@ IDLE_POLLS = 64
 
 
 class Plan:
-    """The steps of a scenario, made ready once: for each byte an integer or a term."""
+    """The steps of a scenario, made ready once: for each byte an integer or a term.
 
-    def __init__(self, scenario: Scenario) -> None:
+    `inside` turns a term over the scenario's fields into one over what the explorer's variables are.
+    """
+
+    def __init__(self, scenario: Scenario, inside: Callable[[Term], Term]) -> None:
         self.steps: tuple[Step, ...] = scenario.steps
-        self._templates = [None if isinstance(s, Wait) else s.payload.each_byte() for s in scenario.steps]
+        self._inside = inside
+        self._templates = [
+            None
+            if isinstance(step, Wait)
+            else [part if isinstance(part, int) else inside(part) for part in step.payload.each_byte()]
+            for step in scenario.steps
+        ]
+
+    def duration(self, step: Wait, values: Mapping[str, int]) -> Value:
+        """How long to wait, in milliseconds."""
+        milliseconds = step.milliseconds
+        if isinstance(milliseconds, int):
+            return milliseconds
+        term = self._inside(milliseconds)
+        return make(t.zero_extend(64 - term.width, term), evaluate(milliseconds, values))
 
     def bytes_of(self, step: int, values: Mapping[str, int], pin: Callable[[Value], int]) -> list[Value]:
         """The bytes of a step in a run with these inputs."""
@@ -44,7 +62,7 @@ class Plan:
             byte if isinstance(part, int) else Sym(part, byte) for part, byte in zip(template, data, strict=True)
         ]
         if payload.length is not None:
-            size = pin(make(payload.length, len(payload.evaluate(values))))
+            size = pin(make(self._inside(payload.length), len(payload.evaluate(values))))
             result = result[:size]
         return result
 
@@ -85,7 +103,7 @@ class Outside:
             raise Quiet
         step = steps[self.step]
         if isinstance(step, Wait):
-            self.horizon = later(self._clock.now, self._duration(step))
+            self.horizon = later(self._clock.now, self._plan.duration(step, self._values))
             return
         self.horizon = later(self._clock.now, SETTLE_MS)
         if isinstance(step, Send):
@@ -100,14 +118,6 @@ class Outside:
             port.deliver(frame)
         else:
             port.deliver([*len(frame).to_bytes(2, "big"), *frame])
-
-    def _duration(self, step: Wait) -> Value:
-        milliseconds = step.milliseconds
-        if isinstance(milliseconds, int):
-            return milliseconds
-        from soft.solve.evaluate import evaluate
-
-        return make(t.zero_extend(64 - milliseconds.width, milliseconds), evaluate(milliseconds, self._values))
 
     def found_nothing(self) -> None:
         """A poll that would not wait found nothing. Too many of these in a row, and the agent counts as quiet."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.kernel import descriptions as d
 from harness.kernel.clock import MILLISECOND, from_parts, later, split
-from harness.kernel.errno import EBADF, EEXIST, EINVAL, ENOENT
+from harness.kernel.errno import EBADF, EEXIST, EINVAL, ENOENT, EPERM
 from harness.kernel.table import syscall
 from harness.machine.ends import Unsupported
 from harness.machine.values import Sym, Value, concrete
@@ -16,7 +16,6 @@ from soft.solve import terms as t
 if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
 
-_EPOLLONESHOT, _EPOLLET = 1 << 30, 1 << 31
 _ADD, _DELETE, _MODIFY = 1, 2, 3
 _TFD_NONBLOCK, _TFD_TIMER_ABSTIME = 0o4000, 1
 _CLOCK_REALTIME = 0
@@ -112,11 +111,32 @@ class _Mask:
         self._kernel.signals.blocked = self._before
 
 
+class _Left:
+    """What is left of a timeout is written back, as Linux does for select."""
+
+    def __init__(self, kernel: Kernel, place: int, unit: int) -> None:
+        self._kernel, self._place, self._unit = kernel, place, unit
+        self._begin = kernel.clock.now
+
+    def __enter__(self) -> None:
+        timeout = _timespec(self._kernel, self._place, self._unit)
+        self._until = None if timeout is None else later(self._begin, timeout)
+
+    def __exit__(self, *_: object) -> None:
+        now = self._kernel.clock.now
+        if self._until is None or isinstance(self._until, Sym) or isinstance(now, Sym):
+            return
+        whole, rest = split(max(0, self._until - now), self._unit)
+        self._kernel.memory.store8(self._place, whole)
+        self._kernel.memory.store8(self._place + 8, rest)
+
+
 def _select(kernel: Kernel, count: int, sets: tuple[int, int, int], timeout: Value | None) -> int:
     memory, pin = kernel.memory, kernel.machine.pin
     words = (count + 63) // 64
     wanted = []
-    for place, events in zip(sets, (d.POLLIN | d.POLLHUP, d.POLLOUT, d.POLLPRI), strict=True):
+    kinds = (d.POLLIN | d.ERROR_EVENTS, d.POLLOUT | d.POLLERR, d.POLLPRI)
+    for place, events in zip(sets, kinds, strict=True):
         bits = sum(pin(memory.load8(place + 8 * i)) << 64 * i for i in range(words)) if place else 0
         wanted.append((place, bits, events))
 
@@ -128,6 +148,8 @@ def _select(kernel: Kernel, count: int, sets: tuple[int, int, int], timeout: Val
             if bits >> number & 1 and number in kernel.table and d.events_of(kernel.table[number]) & events
         ]
 
+    if any(bits >> n & 1 and n not in kernel.table for _, bits, _ in wanted for n in range(count)):
+        return EBADF
     ready = await_any(kernel, found, timeout)
     for place, _, _ in wanted:
         if place:
@@ -139,13 +161,14 @@ def _select(kernel: Kernel, count: int, sets: tuple[int, int, int], timeout: Val
 
 @syscall(23, 5)
 def select(kernel: Kernel, count: int, read: int, write: int, error: int, timeout: int) -> int:
-    return _select(kernel, count, (read, write, error), _timespec(kernel, timeout, 1000))
+    with _Left(kernel, timeout, 1000):
+        return _select(kernel, count, (read, write, error), _timespec(kernel, timeout, 1000))
 
 
 @syscall(270, 6)
 def pselect6(kernel: Kernel, count: int, read: int, write: int, error: int, timeout: int, mask: int) -> int:
     inner = kernel.machine.pin(kernel.memory.load8(mask)) if mask else 0
-    with _Mask(kernel, inner):
+    with _Mask(kernel, inner), _Left(kernel, timeout, MILLISECOND):
         return _select(kernel, count, (read, write, error), _timespec(kernel, timeout))
 
 
@@ -165,8 +188,12 @@ def epoll_create1(kernel: Kernel, flags: int) -> int:
 @syscall(233, 4)
 def epoll_ctl(kernel: Kernel, number: int, operation: int, target: int, event: int) -> int:
     epoll, description = kernel.table.get(number), kernel.table.get(target)
-    if not isinstance(epoll, d.Epoll) or description is None:
+    if epoll is None or description is None:
         return EBADF
+    if not isinstance(epoll, d.Epoll) or epoll is description:
+        return EINVAL
+    if isinstance(description, d.Null):
+        return EPERM
     known = target in epoll.interests
     if operation == _DELETE:
         if not known:
@@ -185,14 +212,15 @@ def epoll_ctl(kernel: Kernel, number: int, operation: int, target: int, event: i
 
 def _epoll_wait(kernel: Kernel, number: int, place: int, most: int, timeout: Value | None) -> int:
     epoll = kernel.table.get(number)
-    if not isinstance(epoll, d.Epoll):
+    if epoll is None:
         return EBADF
-    ready = await_any(kernel, epoll.ready, timeout)[:most]
+    if not isinstance(epoll, d.Epoll) or not 0 < most < _SIGN32:
+        return EINVAL
+    await_any(kernel, epoll.ready, timeout)
+    ready = epoll.report(most)
     for index, (_, interest, events) in enumerate(ready):
         kernel.memory.store4(place + 12 * index, events)
         kernel.memory.store8(place + 12 * index + 4, interest.data)
-        if interest.events & _EPOLLONESHOT:
-            interest.events = 0
     return len(ready)
 
 
@@ -221,7 +249,7 @@ def timerfd_create(kernel: Kernel, clock: int, flags: int) -> int:
 def timerfd_settime(kernel: Kernel, number: int, flags: int, new: int, old: int) -> int:
     timer = kernel.table.get(number)
     if not isinstance(timer, d.Timer):
-        return EBADF
+        return EBADF if timer is None else EINVAL
     if old:
         timerfd_gettime(kernel, number, old)
     interval, value = _timespec(kernel, new), _timespec(kernel, new + 16)
@@ -246,7 +274,7 @@ def timerfd_settime(kernel: Kernel, number: int, flags: int, new: int, old: int)
 def timerfd_gettime(kernel: Kernel, number: int, place: int) -> int:
     timer = kernel.table.get(number)
     if not isinstance(timer, d.Timer):
-        return EBADF
+        return EBADF if timer is None else EINVAL
     left = 0 if timer.deadline is None else max(0, concrete(timer.deadline) - concrete(kernel.clock.now))
     for offset, value in enumerate((timer.interval, left)):
         seconds, nanoseconds = split(value, MILLISECOND)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from harness.kernel.clock import MILLISECOND, from_parts, later
 from harness.kernel.endings import Crashed
-from harness.kernel.errno import EAGAIN, ECHILD
+from harness.kernel.errno import EAGAIN, ECHILD, ETIMEDOUT
 from harness.kernel.table import constant, syscall
 from harness.machine.ends import Unsupported
+from harness.machine.values import Value
 
 if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
 
 _FUTEX_WAIT, _FUTEX_WAKE, _FUTEX_WAIT_BITSET, _FUTEX_WAKE_BITSET = 0, 1, 9, 10
-_FUTEX_COMMAND = 0x7F
+_FUTEX_COMMAND, _FUTEX_CLOCK_REALTIME = 0x7F, 0x100
 
 
 def _exit(kernel: Kernel, status: int) -> int:
@@ -50,8 +52,19 @@ def futex(kernel: Kernel, place: int, operation: int, value: int, timeout: int, 
     if command in (_FUTEX_WAIT, _FUTEX_WAIT_BITSET):
         if kernel.machine.pin(kernel.memory.load4(place)) != value & 0xFFFFFFFF:
             return EAGAIN
-        raise Unsupported("waiting for another thread, which stays frozen")
+        if len(kernel.snapshot.threads) > 1:
+            raise Unsupported("waiting for another thread, which stays frozen")
+        kernel.wait(lambda: False, _until(kernel, operation, timeout) if timeout else None)
+        return ETIMEDOUT
     raise Unsupported(f"futex operation {command}")
+
+
+def _until(kernel: Kernel, operation: int, place: int) -> Value:
+    """FUTEX_WAIT takes a duration, FUTEX_WAIT_BITSET a point in time."""
+    time = from_parts(kernel.memory.load8(place), kernel.memory.load8(place + 8), MILLISECOND)
+    if operation & _FUTEX_COMMAND == _FUTEX_WAIT:
+        return later(kernel.clock.now, time)
+    return kernel.clock.monotonic(time) if operation & _FUTEX_CLOCK_REALTIME else time
 
 
 @syscall(98, 2)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.frozen import Snapshot
 from harness.kernel.clock import MILLISECOND, from_parts, later, split
 from harness.kernel.endings import Crashed
-from harness.kernel.errno import EINVAL
+from harness.kernel.errno import EINTR, EINVAL
 from harness.kernel.table import constant, syscall
 from harness.machine.compiler import REGISTERS
 from harness.machine.ends import Unsupported
@@ -24,6 +24,7 @@ _RED_ZONE = 128
 # Room for siginfo and ucontext, which a handler may read; they are zero but for the signal's number.
 _FRAME = 1024
 _DEFAULT, _IGNORE = 0, 1
+_SA_ONSTACK, _SA_RESTART, _SA_NODEFER, _SA_RESETHAND = 0x08000000, 0x10000000, 0x40000000, 0x80000000
 _IGNORED_BY_DEFAULT = {signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGCONT}
 
 
@@ -40,7 +41,8 @@ class Handler:
 @dataclass(frozen=True, slots=True)
 class _Frame:
     registers: tuple[Value, ...]
-    address: int
+    address: int | None
+    """Where to go on; None if the processor could not."""
     blocked: int
 
 
@@ -69,7 +71,7 @@ class Signals:
         """The interval timer expires."""
         assert self.alarm is not None
         self.alarm = later(self.alarm, self.interval) if concrete(self.interval) else None
-        self.send(signal.SIGALRM)
+        self.send(int(signal.SIGALRM))
 
     def send(self, number: int) -> None:
         """A signal for the agent itself; one with the default action ends it."""
@@ -81,7 +83,7 @@ class Signals:
         if handler.address == _DEFAULT and not self.blocked >> (number - 1) & 1:
             raise Crashed(signal.Signals(number).name)
         if number not in self._waiting:
-            self._waiting.append(number)
+            self._waiting.append(int(number))
 
     def pending(self) -> int | None:
         """A signal whose handler may run now."""
@@ -90,7 +92,33 @@ class Signals:
                 return number
         return None
 
-    def enter(self, kernel: Kernel, number: int, address: int, result: int | None) -> int:
+    def waiting(self) -> int:
+        """The signals that are blocked and have come, as a mask."""
+        return sum(1 << (number - 1) for number in self._waiting)
+
+    def forget_ignored(self, number: int) -> None:
+        """A signal that waits and is ignored from now on does not come any more."""
+        if number in self._waiting and self.handlers[number].address == _IGNORE:
+            self._waiting.remove(number)
+
+    def restarts(self, number: int) -> bool:
+        """Whether a call that this signal's handler interrupts is made again."""
+        return bool(self.handlers.get(number, Handler()).flags & _SA_RESTART)
+
+    def enter_fault(self, kernel: Kernel, name: str) -> int:
+        """Run the handler of a signal that the processor raised in the agent's own code."""
+        number = int(signal.Signals[name])
+        if number not in self.handlers and self._unknown >> (number - 1) & 1:
+            raise Unsupported(f"a handler for {name} that the frozen process did not tell")
+        handler = self.handlers.get(number, Handler())
+        if handler.address in (_DEFAULT, _IGNORE) or self.blocked >> (number - 1) & 1:
+            raise Crashed(name)
+        if handler.flags & _SA_ONSTACK:
+            raise Unsupported(f"a handler for {name} on a stack of its own")
+        self._waiting.append(number)
+        return self.enter(kernel, number, None, None)
+
+    def enter(self, kernel: Kernel, number: int, address: int | None, result: int | None) -> int:
         """Run the handler of a signal: the frame is ours, and rt_sigreturn gives everything back."""
         self._waiting.remove(number)
         handler = self.handlers.get(number, Handler())
@@ -102,7 +130,9 @@ class Signals:
         if result is not None:
             machine.registers[RAX] = result & _MASK64
         self._frames.append(_Frame(tuple(machine.registers), address, self.blocked))
-        self.blocked |= handler.mask | 1 << (number - 1)
+        self.blocked |= handler.mask if handler.flags & _SA_NODEFER else handler.mask | 1 << (number - 1)
+        if handler.flags & _SA_RESETHAND:
+            self.handlers[number] = Handler()
         stack = (machine.pin(machine.registers[RSP]) - _RED_ZONE - _FRAME) & ~15
         kernel.memory.write(stack, number.to_bytes(4, "little") + bytes(_FRAME - 4))
         machine.registers[RDI] = number
@@ -115,6 +145,8 @@ class Signals:
 
     def leave(self, kernel: Kernel) -> None:
         frame = self._frames.pop()
+        if frame.address is None:
+            raise Unsupported("going on behind an instruction that the processor refused")
         kernel.machine.registers[:] = frame.registers
         self.blocked = frame.blocked
         self.resumed = frame.address
@@ -129,9 +161,12 @@ def rt_sigaction(kernel: Kernel, number: int, new: int, old: int, size: int) -> 
         known = signals.handlers.get(number, Handler())
         for offset, value in enumerate((known.address, known.flags, known.restorer, known.mask)):
             memory.store8(old + 8 * offset, value)
+    if new and number in (signal.SIGKILL, signal.SIGSTOP):
+        return EINVAL
     if new:
         parts = [kernel.machine.pin(memory.load8(new + 8 * offset)) for offset in range(4)]
         signals.handlers[number] = Handler(*parts)
+        signals.forget_ignored(number)
     return 0
 
 
@@ -153,6 +188,29 @@ def rt_sigprocmask(kernel: Kernel, how: int, new: int, old: int, size: int) -> i
 def rt_sigreturn(kernel: Kernel) -> int:
     kernel.signals.leave(kernel)
     return 0
+
+
+@syscall(127, 2)
+def rt_sigpending(kernel: Kernel, place: int, size: int) -> int:
+    kernel.memory.store8(place, kernel.signals.waiting())
+    return 0
+
+
+@syscall(34, 0)
+def pause(kernel: Kernel) -> int:
+    kernel.wait(lambda: False, None)
+    return EINTR
+
+
+@syscall(130, 2)
+def rt_sigsuspend(kernel: Kernel, mask: int, size: int) -> int:
+    signals = kernel.signals
+    before, signals.blocked = signals.blocked, kernel.machine.pin(kernel.memory.load8(mask))
+    try:
+        kernel.wait(lambda: False, None)
+    finally:
+        signals.blocked = before
+    return EINTR
 
 
 @syscall(36, 2)

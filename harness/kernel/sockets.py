@@ -14,17 +14,28 @@ from harness.machine.values import Value
 if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
 
-_MSG_PEEK, _MSG_TRUNC, _MSG_DONTWAIT, _MSG_ERRQUEUE = 0x2, 0x20, 0x40, 0x2000
-_SOCK_NONBLOCK = 0o4000
+_MSG_PEEK, _MSG_TRUNC, _MSG_DONTWAIT, _MSG_WAITALL = 0x2, 0x20, 0x40, 0x100
+_MSG_ERRQUEUE, _MSG_NOSIGNAL = 0x2000, 0x4000
+_SOCK_STREAM, _SOCK_NONBLOCK, _SOCK_CLOEXEC = 1, 0o4000, 0o2000000
 _SOL_SOCKET, _SO_TYPE, _SO_ERROR, _SO_SNDBUF, _SO_RCVBUF, _SO_ACCEPTCONN = 1, 3, 4, 7, 8, 30
 _AF_UNIX, _AF_NETLINK = 1, 16
 
 
 def _receive(kernel: Kernel, number: int, count: int, flags: int) -> list[Value] | int:
+    description = kernel.table.get(number)
+    if description is not None and not description.is_socket:
+        return ENOTSOCK
     if flags & _MSG_ERRQUEUE:
         return EAGAIN
     wait = False if flags & _MSG_DONTWAIT else None
-    return read_from(kernel, number, count, wait, bool(flags & _MSG_PEEK))
+    data = read_from(kernel, number, count, wait, bool(flags & _MSG_PEEK))
+    if flags & _MSG_WAITALL and not flags & _MSG_PEEK and isinstance(description, d.Stream | d.PipeEnd):
+        while isinstance(data, list) and len(data) < count:
+            more = read_from(kernel, number, count - len(data), wait)
+            if not isinstance(more, list) or not more:
+                break
+            data += more
+    return data
 
 
 @syscall(45, 6)
@@ -42,7 +53,14 @@ def recvfrom(kernel: Kernel, number: int, buffer: int, count: int, flags: int, a
 
 @syscall(44, 6, symbolic=(2,))
 def sendto(kernel: Kernel, number: int, buffer: int, count: Value, flags: int, address: int, length: int) -> Value:
-    return write_parts(kernel, number, [(buffer, count)])
+    return _send(kernel, number, [(buffer, count)], flags)
+
+
+def _send(kernel: Kernel, number: int, parts: list[tuple[int, Value]], flags: int) -> Value:
+    description = kernel.table.get(number)
+    if description is not None and not description.is_socket:
+        return ENOTSOCK
+    return write_parts(kernel, number, parts, bool(flags & _MSG_NOSIGNAL))
 
 
 def _receive_message(kernel: Kernel, number: int, message: int, flags: int) -> int:
@@ -79,14 +97,14 @@ def recvmmsg(kernel: Kernel, number: int, messages: int, count: int, flags: int,
     return got
 
 
-def _send_message(kernel: Kernel, number: int, message: int) -> Value:
+def _send_message(kernel: Kernel, number: int, message: int, flags: int) -> Value:
     load, pin = kernel.memory.load8, kernel.machine.pin
-    return write_parts(kernel, number, symbolic_vectors(kernel, pin(load(message + 16)), pin(load(message + 24))))
+    return _send(kernel, number, symbolic_vectors(kernel, pin(load(message + 16)), pin(load(message + 24))), flags)
 
 
 @syscall(46, 3)
 def sendmsg(kernel: Kernel, number: int, message: int, flags: int) -> Value:
-    return _send_message(kernel, number, message)
+    return _send_message(kernel, number, message, flags)
 
 
 @syscall(307, 4)
@@ -94,7 +112,7 @@ def sendmmsg(kernel: Kernel, number: int, messages: int, count: int, flags: int)
     sent = 0
     for index in range(count):
         place = messages + 64 * index
-        size = kernel.machine.pin(_send_message(kernel, number, place))
+        size = kernel.machine.pin(_send_message(kernel, number, place, flags))
         if size < 0:
             return sent or size
         kernel.memory.store4(place + 56, size)
@@ -126,7 +144,18 @@ def socket(kernel: Kernel, domain: int, kind: int, protocol: int) -> int:
     made: d.Description = d.Sink() if domain == _AF_NETLINK else d.Unconnected()
     made.socket_type = kind & 0xF
     made.nonblocking = bool(kind & _SOCK_NONBLOCK)
-    return kernel.install(made)
+    return kernel.install(made, 0, bool(kind & _SOCK_CLOEXEC))
+
+
+@syscall(53, 4)
+def socketpair(kernel: Kernel, domain: int, kind: int, protocol: int, place: int) -> int:
+    if kind & 0xF != _SOCK_STREAM:
+        raise Unsupported("a pair of sockets that are not streams")
+    one, other = d.PipeBuffer(), d.PipeBuffer()
+    for offset, end in enumerate((d.PipeEnd(one, other), d.PipeEnd(other, one))):
+        end.nonblocking = bool(kind & _SOCK_NONBLOCK)
+        kernel.memory.store4(place + 4 * offset, kernel.install(end, 0, bool(kind & _SOCK_CLOEXEC)))
+    return 0
 
 
 @syscall(42, 3)

@@ -5,20 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.kernel.clock import MILLISECOND, from_parts, later, split
+from harness.kernel.endings import Interrupted
 from harness.kernel.errno import EINVAL
 from harness.kernel.table import syscall
-from harness.machine.values import Value
+from harness.machine.values import Value, concrete
 
 if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
 
 _REALTIME, _REALTIME_COARSE, _TAI = 0, 5, 11
 _CPU_CLOCKS = (2, 3)
+_LAST_CLOCK = 11
+_SECOND_NS = 1_000_000_000
 _ABSOLUTE = 1
 
 
 @syscall(228, 2)
 def clock_gettime(kernel: Kernel, clock: int, place: int) -> int:
+    if clock > _LAST_CLOCK:
+        return EINVAL
     if clock in _CPU_CLOCKS:
         time: Value = 0  # no processor time is used up in virtual time
     elif clock in (_REALTIME, _REALTIME_COARSE, _TAI):
@@ -58,23 +63,38 @@ def time(kernel: Kernel, place: int) -> Value:
     return seconds
 
 
-def _sleep(kernel: Kernel, until: Value) -> int:
-    kernel.wait(lambda: False, until)
+def _sleep(kernel: Kernel, until: Value, left: int = 0) -> int:
+    try:
+        kernel.wait(lambda: False, until)
+    except Interrupted:
+        if left:
+            rest = max(0, concrete(until) - concrete(kernel.clock.now))
+            seconds, nanoseconds = split(rest, MILLISECOND)
+            kernel.memory.store8(left, seconds)
+            kernel.memory.store8(left + 8, nanoseconds)
+        raise
     return 0
+
+
+def _duration(kernel: Kernel, place: int) -> Value | None:
+    """A timespec in milliseconds; None if it is none."""
+    seconds, nanoseconds = kernel.memory.load8(place), kernel.memory.load8(place + 8)
+    if concrete(seconds) >> 63 or concrete(nanoseconds) >= _SECOND_NS:
+        return None
+    return from_parts(seconds, nanoseconds, MILLISECOND)
 
 
 @syscall(35, 2)
 def nanosleep(kernel: Kernel, request: int, left: int) -> int:
-    load = kernel.memory.load8
-    return _sleep(kernel, later(kernel.clock.now, from_parts(load(request), load(request + 8), MILLISECOND)))
+    duration = _duration(kernel, request)
+    return EINVAL if duration is None else _sleep(kernel, later(kernel.clock.now, duration), left)
 
 
 @syscall(230, 4)
 def clock_nanosleep(kernel: Kernel, clock: int, flags: int, request: int, left: int) -> int:
-    load = kernel.memory.load8
-    duration = from_parts(load(request), load(request + 8), MILLISECOND)
+    duration = _duration(kernel, request)
+    if duration is None or clock > _LAST_CLOCK:
+        return EINVAL
     if flags & _ABSOLUTE:
-        if clock in (_REALTIME, _TAI):
-            return EINVAL
-        return _sleep(kernel, duration)
-    return _sleep(kernel, later(kernel.clock.now, duration))
+        return _sleep(kernel, kernel.clock.monotonic(duration) if clock in (_REALTIME, _TAI) else duration)
+    return _sleep(kernel, later(kernel.clock.now, duration), left)

@@ -1,0 +1,10 @@
+"""tests/harness/agents/polling.c: every call gives the same natively and under the model."""
+
+from __future__ import annotations
+
+from tests.harness.kernel.lab import Experiment, compare, each
+
+
+@each("polling")
+def test_as_natively(experiment: Experiment) -> None:
+    compare(experiment)
