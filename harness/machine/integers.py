@@ -177,10 +177,11 @@ class Integers:
             self._from_memory(temporary, call, width)
             return
         uses = self._uses.get(temporary, 0)
-        if not uses:
+        may_trap = data.tag == "Iex_Binop" and data.op.startswith("Iop_DivMod")
+        if not uses and not may_trap:
             return
         value = self._expression(data)
-        if not value.is_atom and (uses > 1 or len(value.text) > _MOST_TEXT):
+        if not value.is_atom and (uses > 1 or may_trap or len(value.text) > _MOST_TEXT):
             value = self._bind(value)
         self._temporaries[temporary] = value
 

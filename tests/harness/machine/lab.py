@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -46,11 +46,11 @@ def text(path: Path) -> tuple[int, bytes, tuple[int, ...]]:
     return base, data, tuple(s for s in starts if base <= s < base + len(data))
 
 
-def blocks(seed: int, count: int) -> Iterator[tuple[Path, int, bytes]]:
+def blocks(seed: int, count: int, binaries: Sequence[Path] = BINARIES) -> Iterator[tuple[Path, int, bytes]]:
     """Random blocks of real functions: (binary, address, bytes)."""
     chance = random.Random(seed)
     while count:
-        path = chance.choice(BINARIES)
+        path = chance.choice(binaries)
         base, data, starts = text(path)
         address = chance.choice(starts)
         for _ in range(chance.randrange(8)):

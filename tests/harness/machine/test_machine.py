@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from harness.machine.memory import PAGE
 from harness.machine.values import Sym, Value
 from soft.solve import terms as t
 from soft.solve.terms import Term
+from tests.benchmarks.bench_machine import Workload
 from tests.harness.machine.lab import CODE, Recorder
 
 DATA, STACK = 0x10000, 0x20000
@@ -193,6 +196,18 @@ def test_a_hook_runs_in_place_of_a_function() -> None:
     m.reset(list(m.registers))
     with pytest.raises(Trap, match="SIGTRAP"):
         run(m)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3", "-Os"])
+def test_a_whole_run_computes_what_the_processor_does(level: str, tmp_path: Path) -> None:
+    workload = Workload(level)
+    library = tmp_path / "workload.so"
+    library.write_bytes(workload.image)
+    native = ctypes.CDLL(str(library)).work
+    native.restype, native.argtypes = ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_uint32]
+    for rounds in (1, 3):
+        expected = native(ctypes.create_string_buffer(PAGE), rounds)
+        assert workload.run(Machine(workload.source()), rounds) == expected
 
 
 # ---------------------------------------------------------------------------------------------- inputs
