@@ -82,7 +82,8 @@ class Exploration:
 
     def _start(self) -> Iterable[Job]:
         if self._writer.recovered is not None:
-            return frontier(self._writer.recovered, self._make_runner().feasibility)
+            runner = self._make_runner()
+            return frontier(self._writer.recovered, runner.feasibility, runner.pieces)
         return [Job(self._scenario.defaults)]
 
     def _manifest_limits(self) -> tuple[str, ...]:

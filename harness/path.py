@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,10 @@ _CORE_NODES = 400
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Where an input leaves paths that are known already: behind `stem`, where they went on with `taken`."""
+    """Where an input leaves paths that are known already: behind `stem`, where they went on with `taken`.
+
+    The stem is in terms of a bundle, the rest in those of the explorer (see harness.pieces).
+    """
 
     stem: tuple[Term, ...]
     taken: tuple[Term, ...]
@@ -59,7 +62,13 @@ class Decision:
 class Path:
     """The decisions of one run. Serves the machine wherever a value depends on the input."""
 
-    def __init__(self, feasibility: Feasibility, job: Job, memory: Memory) -> None:
+    def __init__(
+        self,
+        feasibility: Feasibility,
+        job: Job,
+        memory: Memory,
+        outside: Callable[[Term], Term] = lambda term: term,
+    ) -> None:
         self.values = job.values
         self.decisions: list[Decision] = []
         self.marks: dict[str, None] = {}
@@ -67,6 +76,7 @@ class Path:
         self._feasibility = feasibility
         self._job = job
         self._memory = memory
+        self._outside = outside
         self._components: dict[str, Component] = dict(feasibility.roots)
         self._seen: set[Term] = set()
         self._evaluated: dict[Term, int] = {}
@@ -196,7 +206,7 @@ class Path:
             # Decisions that could not go otherwise are not among a path's conditions: the fork is behind them.
             if not left and self._cuts(decision):
                 return (number, fork.taken) if decision.is_choice else (number + 1, ())
-            left.discard(decision.condition)
+            left.discard(self._outside(decision.condition))
         return len(self.decisions), ()
 
     def conditions(self) -> list[Term]:

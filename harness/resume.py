@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 from harness.feasible import Component, Feasibility, GaveUp
 from harness.path import Fork, Job
+from harness.pieces import Pieces
 from soft.bundle.model import Bundle
 from soft.bundle.tree import Node, PathTree
 
 
-def frontier(bundle: Bundle, feasibility: Feasibility) -> Iterator[Job]:
+def frontier(bundle: Bundle, feasibility: Feasibility, pieces: Pieces) -> Iterator[Job]:
     """One job for every node of the tree with inputs that none of its branches take."""
     if not bundle.paths:
         yield Job(bundle.scenario.defaults)
@@ -25,14 +26,14 @@ def frontier(bundle: Bundle, feasibility: Feasibility) -> Iterator[Job]:
         branches = tree.branches(node)
         if not branches:
             continue
-        conditions = tuple(bundle.conditions[branch.condition] for branch in branches)
+        conditions = tuple(pieces.inside(bundle.conditions[branch.condition]) for branch in branches)
         try:
             left_over = feasibility.otherwise(components, conditions)
         except GaveUp:
             left_over = None
         if left_over is not None:
             example = bundle.paths[tree.order[node.first]].witness
-            yield Job({**example, **left_over}, fork=Fork(tree.stem(node), conditions))
+            yield Job({**pieces.split(example), **left_over}, fork=Fork(tree.stem(node), conditions))
         for branch, condition in zip(branches, conditions, strict=True):
             below = dict(components)
             feasibility.assume(below, condition)
