@@ -11,7 +11,7 @@ from soft.crosscheck.outputs import Outputs
 from soft.crosscheck.region import Box, Explainer, apart, outside
 from soft.crosscheck.space import Input, Space, State
 from soft.crosscheck.values import count
-from soft.crosscheck.walk import Overlap, Side, Twig, overlaps
+from soft.crosscheck.walk import Overlap, Side, TooMany, Twig, overlaps
 from soft.solve import terms
 from soft.solve.terms import TRUE, Term
 
@@ -56,7 +56,8 @@ class Result:
     explained: list[Explained]
     overlaps: int
     differing: int
-    undecided: list[Input | None]
+    undecided: int  # overlaps on which the solver gave up
+    finished: bool  # False: there were more overlaps than can be looked at
 
 
 def compare(
@@ -65,26 +66,41 @@ def compare(
     """Compare two agents over the part of the input space that both explored."""
     cells: dict[Way, list[Cell]] = {}
     explainer = Explainer(space, left, right, outputs)
-    undecided: list[Input | None] = []
     pairs: set[tuple[int, int]] = set()
-    seen = 0
-    for overlap in overlaps(space, left, right, outputs, space.everything):
-        seen += 1
-        for condition, state in _differing(space, outputs, overlap):
-            if not state.certain:
-                example = space.example(state)
-                if example is None:
-                    undecided.append(None)
+    seen = undecided = 0
+    finished = True
+    try:
+        for overlap in overlaps(space, left, right, outputs, space.everything):
+            seen += 1
+            for condition, state in _differing(space, outputs, overlap):
+                if not state.certain and space.example(state) is None:
+                    undecided += 1
                     continue
-            cell = Cell(overlap.left, overlap.right, condition, _volume(space, state))
-            pairs.add(cell.outputs)
-            cells.setdefault(explainer.way(*cell.outputs), []).append(cell)
+                cell = Cell(overlap.left, overlap.right, condition, _volume(space, state))
+                pairs.add(cell.outputs)
+                cells.setdefault(explainer.way(*cell.outputs), []).append(cell)
+    except TooMany:
+        finished = False
     explained: list[Explained] = []
     for way in sorted(cells):
         if progress:
             progress(f"{len(explained)} regions")
         explained += _explain(explainer, way, cells[way])
-    return Result(explained, seen, len(pairs), undecided)
+    if undecided or not finished:
+        explained += _by_witness(explainer, set(cells))
+    return Result(explained, seen, len(pairs), undecided, finished)
+
+
+def _by_witness(explainer: Explainer, known: set[Way]) -> Iterator[Explained]:
+    """Ways of differing that the inputs of the bundles show by themselves, without a solver."""
+    for bundle in (explainer.left.bundle, explainer.right.bundle):
+        for path in bundle.paths:
+            values = dict(path.witness)
+            way = explainer.way_at(values)
+            if way is not None and way not in known:
+                known.add(way)
+                box, proved = explainer.grow(values, way)
+                yield Explained(way, values, box, proved, covered=False)
 
 
 def _differing(space: Space, outputs: Outputs, overlap: Overlap) -> Iterator[tuple[Term, State]]:

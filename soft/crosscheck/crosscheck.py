@@ -87,7 +87,10 @@ def crosscheck(
         if progress:
             progress(f"{pair[0].label} and {pair[1].label}")
         begin, queries, kept = time.perf_counter(), engine.queries, space.kept
-        result = compare(space, pair[0].side, pair[1].side, outputs, progress)
+        try:
+            result = compare(space, pair[0].side, pair[1].side, outputs, progress)
+        except RecursionError:
+            raise SoftError(f"{bundles[0].source}: terms nest too deep to be compared.") from None
         made = [_draft(explained, pair, parties, space, ranks) for explained in result.explained]
         statistics = Statistics(time.perf_counter() - begin, engine.queries - queries, space.kept - kept)
         comparisons.append(_comparison(pair, result, made, scenario.name, statistics))
@@ -146,8 +149,10 @@ def _comparison(
     first, second = sorted(pair, key=lambda party: party.place)
     doubts = [*first.soundness.doubts, *second.soundness.doubts]
     if result.undecided:
-        sentence = f"The solver gave up on {len(result.undecided)} overlapping parts of the input space."
+        sentence = f"The solver gave up on {result.undecided} of the parts of the input space in which outputs meet."
         doubts.append(Doubt("undecided", None, sentence))
+    if not result.finished:
+        doubts.append(Doubt("undecided", None, "The paths overlap in more places than can be looked at."))
     sides = (first.bundle.manifest.counts, second.bundle.manifest.counts)
     return Comparison(
         scenario=scenario,

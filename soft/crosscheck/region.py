@@ -66,13 +66,19 @@ class Explainer:
             found = self._ways[left, right] = way_of(self.outputs.traces[left], self.outputs.traces[right])
         return found
 
-    def shows(self, values: Mapping[str, int], way: Way) -> bool:
-        """Whether the agents differ in this way on one input."""
+    def way_at(self, values: Mapping[str, int]) -> Way | None:
+        """How the agents differ on one input; None if they agree, or were not both explored there."""
         memo: dict[Term, int] = {}
         a, b = self.left.follow(values, memo), self.right.follow(values, memo)
-        if a is None or b is None or self.way(a.output, b.output) != way:
-            return False
-        return any(evaluate(term, values, memo) for term in self.outputs.difference(a.output, b.output))
+        if a is None or b is None:
+            return None
+        if any(evaluate(term, values, memo) for term in self.outputs.difference(a.output, b.output)):
+            return self.way(a.output, b.output)
+        return None
+
+    def shows(self, values: Mapping[str, int], way: Way) -> bool:
+        """Whether the agents differ in this way on one input."""
+        return self.way_at(values) == way
 
     def strange(self, values: Mapping[str, int], way: Way) -> bool:
         """Whether both agents were explored on an input and do not differ in this way."""

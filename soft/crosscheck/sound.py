@@ -68,9 +68,9 @@ def _check_witnesses(bundle: Bundle, space: Space) -> None:
                 raise SoftError(f"{bundle.source}: The witness of path {number} is outside the scenario's domain.")
         memo: dict[Term, int] = {}
         for index in path.conditions:
-            name, allowed = tests[index]
-            if name is not None:
-                holds = contains(allowed, witness[name])
+            field, allowed = tests[index]
+            if field is not None:
+                holds = contains(allowed, witness[field])
             else:
                 holds = bool(evaluate(bundle.conditions[index], witness, memo))
             if not holds:

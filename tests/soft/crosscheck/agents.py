@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -103,7 +103,7 @@ def bundle(
 
 
 def bundle_of(
-    found: list[tuple[Run, dict[str, int]]],
+    found: Sequence[tuple[Run, dict[str, int]]],
     label: str,
     scene: Scenario,
     complete: bool | None,

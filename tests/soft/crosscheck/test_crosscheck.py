@@ -13,6 +13,7 @@ from soft.crosscheck.crosscheck import condition_files, crosscheck, unique_label
 from soft.crosscheck.model import Finding, Findings, Region, decode, encode
 from soft.errors import SoftError
 from soft.solve import terms as t
+from soft.solve.evaluate import evaluate
 from tests.soft.crosscheck.agents import (
     CRASH,
     IN_PORT,
@@ -22,6 +23,7 @@ from tests.soft.crosscheck.agents import (
     If,
     Tree,
     bundle,
+    bundle_of,
     error,
     forward,
     inputs,
@@ -156,8 +158,6 @@ def test_what_was_not_explored_is_never_called_equal(left: Tree, right: Tree, sk
 
 
 def _holds(term: t.Term, values: Mapping[str, int]) -> bool:
-    from soft.solve.evaluate import evaluate
-
     return bool(evaluate(term, values))
 
 
@@ -232,6 +232,52 @@ def test_marked_paths_are_doubts() -> None:
     found = crosscheck([bundle(REFERENCE, "one", marks=("approximate",)), bundle(REFERENCE, "two")])
     assert found.verdict == "unknown"
     assert found.comparisons[0].doubts[0].kind == "approximate"
+
+
+HARD_SCENARIO = """\
+name = "hard"
+summary = "A product that no solver takes apart in time"
+openflow = "1.0"
+
+[[step]]
+send = "flow_mod"
+cookie = "symbolic"
+priority = "symbolic"
+match = { nw_src = "symbolic", nw_dst = "symbolic", dl_src = "symbolic" }
+"""
+
+
+def test_what_the_solver_cannot_decide_is_never_called_equal() -> None:
+    scene = scenario(HARD_SCENARIO)
+    cookie = next(v.term for v in scene.variables if v.name.endswith("cookie"))
+    address = next(v.term for v in scene.variables if v.name.endswith("dl_src"))
+    product = t.mul(cookie, t.zero_extend(16, address))
+    puzzle = t.eq(t.mul(product, product), t.const(0x9E3779B97F4A7C15, 64))
+    deep = t.ult(t.urem(product, t.const(0xFFFFFFFB, 64)), t.const(3, 64))
+    hard = t.conj(puzzle, deep, t.ne(product, t.const(1, 64)))
+    good = bundle(SILENT, "good", scene)
+    # No witness is known for the crash: only the solver could find it.
+    paths = [((t.negate(hard),), SILENT), ((hard,), CRASH)]
+    explored = bundle_of([(paths[0], scene.defaults)], "bad", scene, True, False)
+    found = crosscheck([good, explored], timeout=0.02)
+    assert found.verdict != "agree"
+    assert {doubt.kind for doubt in found.comparisons[0].doubts} <= {"undecided", "unexplored"}
+
+
+def test_witnesses_show_what_the_solver_cannot_find() -> None:
+    scene = scenario(HARD_SCENARIO)
+    cookie = next(v.term for v in scene.variables if v.name.endswith("cookie"))
+    address = next(v.term for v in scene.variables if v.name.endswith("dl_src"))
+    product = t.mul(cookie, t.mul(t.zero_extend(16, address), cookie))
+    values = {**scene.defaults, cookie.args[0]: 0x123456789ABCDEF1, address.args[0]: 0x0203_0405_0607}
+    secret = t.eq(t.urem(product, t.const(0xFFFFFFFFFFFFFFC5, 64)), t.const(evaluate(product, values), 64))
+    secret = t.conj(secret, t.ult(t.const(1 << 60, 64), cookie))
+    assert evaluate(secret, values)
+    runs_of_bad = [(((secret,), CRASH), values), (((t.negate(secret),), SILENT), scene.defaults)]
+    bad = bundle_of(runs_of_bad, "bad", scene, True, False)
+    found = crosscheck([bundle(SILENT, "good", scene), bad], timeout=0.02)
+    assert found.verdict == "differ"
+    assert found.clusters[0].severity == "crash"
 
 
 def test_refuses_what_cannot_be_compared() -> None:
