@@ -7,6 +7,7 @@ for a bitmap, where the whole would need the solver. Outside, in bundles, a fiel
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from soft.scenarios.model import Scenario
@@ -82,7 +83,7 @@ class Pieces:
 
     def outside_trace(self, trace: Trace) -> Trace:
         return tuple(
-            type(event)(*[self._outside_payload(p) if isinstance(p, Payload) else p for p in _parts_of(event)])
+            replace(event, payload=self._outside_payload(event.payload))
             if isinstance(event, Message | Packet)
             else event
             for event in trace
@@ -93,10 +94,6 @@ class Pieces:
             return payload
         pieces = tuple(p if isinstance(p, bytes) else self.outside(p) for p in payload.pieces)
         return Payload(pieces, None if payload.length is None else self.outside(payload.length))
-
-
-def _parts_of(event: Message | Packet) -> tuple[int | Payload, ...]:
-    return (event.step, event.port, event.payload) if isinstance(event, Packet) else (event.step, event.payload)
 
 
 def _parts(name: str, width: int) -> list[tuple[str, int, int]]:
