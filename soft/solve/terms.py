@@ -135,6 +135,10 @@ def extract(hi: int, lo: int, t: Term) -> Term:
     return _make("extract", (hi, lo, t), width)
 
 
+# The low bits of such a term are a term of the low bits: two bytes of a sum do not look like parts of one thing.
+_LOW_BITS_FIRST = frozenset({"bvadd", "bvsub", "bvmul"})
+
+
 def concat(*terms: Term) -> Term:
     flat: list[Term] = []
     for t in terms:
@@ -151,6 +155,15 @@ def concat(*terms: Term) -> Term:
                     and last.args[1] == part.args[0] + 1
                 ):
                     flat[-1] = extract(last.args[0], part.args[1], last.args[2])
+                    continue
+                if (
+                    part.op in _LOW_BITS_FIRST
+                    and last.op == "extract"
+                    and last.args[1] == part.width
+                    and last.args[2].op == part.op
+                    and extract(part.width - 1, 0, last.args[2]) is part
+                ):
+                    flat[-1] = extract(last.args[0], 0, last.args[2])
                     continue
             flat.append(part)
     if len(flat) == 1:
