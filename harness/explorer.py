@@ -89,8 +89,8 @@ def explore(
             if limits.seconds is not None and progress.seconds >= limits.seconds and (frontier or crew.busy()):
                 progress.stopped = f"The time limit of {limits.seconds:g} s was reached."
                 break
-    except NoRoom as full:
-        progress.stopped = str(full).partition(": ")[2] or "There was no room for another path."
+    except NoRoom:
+        progress.stopped = writer.full
     except KeyboardInterrupt:
         progress.stopped = "The user stopped it."
     finally:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Protocol
 
@@ -169,23 +170,22 @@ class Forked:
 
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        # The others' ends must not stay open in the new one, or nobody would notice a death.
-        inherited = [worker.channel.connection for worker in getattr(self, "_workers", [])]
-        process = self._context.Process(
-            target=_work, args=(theirs, [ours, *inherited], self._make_runner), daemon=True
-        )
+        process = self._context.Process(target=_work, args=(theirs, self._make_runner), daemon=True)
         process.start()
         theirs.close()
         return _Worker(process, Channel(ours))
 
 
-def _work(connection: object, inherited: list[object], make_runner: Callable[[], Runner]) -> None:
+def _work(connection: Connection, make_runner: Callable[[], Runner]) -> None:
     """A worker's life: jobs in, reports out, until the coordinator goes away."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for other in inherited:
-        other.close()  # type: ignore[attr-defined]
-    channel = Channel(connection)  # type: ignore[arg-type]
+    # The other workers' connections must not stay open here, or nobody would notice a death; nor the bundle's journal,
+    # which is locked as long as anybody has it open.
+    last = max(map(int, os.listdir("/proc/self/fd")))
+    os.closerange(3, connection.fileno())
+    os.closerange(connection.fileno() + 1, last + 1)
+    channel = Channel(connection)
     meter = Meter(make_runner())
     try:
         while True:

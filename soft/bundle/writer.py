@@ -95,6 +95,11 @@ class BundleWriter:
         """The number of distinct traces so far."""
         return len(self._traces)
 
+    @property
+    def full(self) -> str:
+        """Why there is no room for another path; empty while there is."""
+        return self._full
+
     def add_path(
         self, conditions: Sequence[Term], trace: Trace, witness: Mapping[str, int], marks: Sequence[str] = ()
     ) -> bool:

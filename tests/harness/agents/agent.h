@@ -6,6 +6,7 @@
  * file. The answer is an echo reply with what the calls returned, as text. Every other echo is answered as usual.
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -47,6 +48,7 @@ static int control, port;
 static struct sockaddr_un port_peer = {.sun_family = AF_UNIX};
 static char report[4000];
 static size_t reported;
+static const unsigned char *asked; /* the data behind the experiment's number */
 
 static void note_text(const char *text)
 {
@@ -80,8 +82,7 @@ static void say(int type, const void *xid, const void *body, size_t size)
     static unsigned char message[8 + sizeof report] = {1};
 
     message[1] = type;
-    message[2] = (8 + size) >> 8;
-    message[3] = (8 + size) & 0xff;
+    memcpy(message + 2, &(uint16_t) {htons(8 + size)}, 2);
     memcpy(message + 4, xid, 4);
     memcpy(message + 8, body, size);
     if (send(control, message, 8 + size, MSG_NOSIGNAL) < 0)
@@ -113,6 +114,7 @@ static void answer(const unsigned char *message, size_t size)
         say(6, message + 4, (unsigned char[24]) {0}, 24);
     } else if (message[1] == 2 && size > 8 && number < (size_t) (__stop_experiments - __start_experiments)) {
         reported = 0;
+        asked = message + 9;
         __start_experiments[number].run();
         say(3, message + 4, report, reported);
     } else if (message[1] == 2) {

@@ -1,0 +1,102 @@
+/* Data of the request decides what happens: for explorations whose paths are known. */
+#include "agent.h"
+
+static void prepare(void)
+{
+}
+
+/* So that the compiler makes a branch of a branch. */
+#define WAY(number) ({ __asm__ volatile("# way %0" : : "i"(number)); number; })
+
+static void note_byte(unsigned char byte)
+{
+    report[reported++] = byte;
+}
+
+/* 9 * 4 paths, each with a long answer of its own; the last byte is only repeated. */
+SPEAKING(branches)
+{
+    int bits = 0, kind;
+
+    for (unsigned left = asked[0]; left; left >>= 1)
+        bits++;
+    if (asked[1] < 10)
+        kind = WAY(0);
+    else if (asked[1] < 100)
+        kind = WAY(1);
+    else if (asked[1] == 200)
+        kind = WAY(2);
+    else
+        kind = WAY(3);
+    note_byte(bits);
+    note_byte(kind);
+    note_byte(asked[2]);
+    while (reported < 700)
+        note_byte('a' + (bits * 4 + kind) % 26);
+}
+
+static void one(void)
+{
+    note_text("one");
+}
+
+static void two(void)
+{
+    note_text("two");
+}
+
+/* Numbers, strings and functions by a symbolic index; a jump table; a write at a symbolic place. */
+SPEAKING(tables)
+{
+    static const unsigned char squares[16] = {0, 1, 4, 9, 16, 25, 36, 49, 64, 81, 100, 121, 144, 169, 196, 225};
+    static const char *const names[4] = {"zero", "one", "two", "three"};
+    static void (*const functions[2])(void) = {one, two};
+    unsigned char marks[2] = {0};
+
+    note_byte(squares[asked[0] & 15]);
+    note_text(names[asked[1] & 3]);
+    functions[asked[2] & 1]();
+    switch (asked[1] >> 4) {
+    case 1: note_text("a"); break;
+    case 3: note_text("bb"); break;
+    case 4: note_text("ccc"); break;
+    case 6: note_text("dddd"); break;
+    case 7: note_text("eeeee"); break;
+    }
+    marks[asked[2] >> 1 & 1] = 1;
+    note_byte(marks[0]);
+}
+
+/* An answer whose length is an input, and arithmetic that a solver has to look at. */
+SPEAKING(lengths)
+{
+    unsigned short wide = asked[1] << 8 | asked[2];
+
+    memset(report, 'x', 64);
+    reported = asked[0] & 31;
+    if (wide * 3 % 1000 == 7)
+        report[0] = 'y';
+    if ((short) wide < -30000)
+        reported += 32;
+}
+
+/* Every way to end. */
+SPEAKING(ends)
+{
+    static volatile int zero;
+    void *nothing = NULL;
+
+    switch (asked[0]) {
+    case 1: abort();
+    case 2: *(volatile char *) 16 = 0; break;
+    case 3: note_byte(100 / zero); break;
+    case 4: exit(asked[1] & 1);
+    case 5: close(control); control = port; for (;;) poll(NULL, 0, -1);
+    case 6: note_byte(100 / (asked[1] & 15)); break;
+    case 7: note_byte(*(volatile unsigned char *) ((uintptr_t) asked[1] << 4)); break;
+    case 8: syscall(SYS_swapon, nothing, 0); break;
+    case 9: __asm__ volatile("vpaddd %zmm0, %zmm0, %zmm0"); break;
+    case 10: note_byte(syscall(SYS_getrandom, report, 8, 0)); break;
+    }
+    note_text("fine");
+}
