@@ -17,6 +17,7 @@ from soft.bundle import files
 from soft.bundle.model import Bundle
 from soft.bundle.reader import read
 from soft.errors import SoftError
+from soft.openflow.normalise import RULES
 from soft.solve.terms import Term
 from soft.solve.walk import post_order
 from soft.trace import Crash, Message, Packet, Trace
@@ -31,7 +32,8 @@ _FORMAT = """agent complete conditions counts crashes digest format limits manif
 scenario statistics event message packet crash close hang flood length payload port reason step marks trace witness
 inputs and their domain, sub-terms (t), conditions (c) set-logic QF_BV declare-const define-fun assert BitVec Bool
 extract concat sign_extend bvadd bvsub bvmul bvudiv bvurem bvsdiv bvsrem bvand bvor bvxor bvnot bvneg bvshl bvlshr
-bvashr bvult bvule bvslt bvsle"""
+bvashr bvult bvule bvslt bvsle seconds paths_per_second blocks blocks_per_second queries kept coverage covered_blocks
+jobs"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +92,15 @@ def audit(path: str | Path) -> Audit:
 def leaks(path: str | Path, binary: str | Path) -> list[Leak]:
     """The binary's strings and symbol names (they are strings of its tables) that stand in the bundle.
 
-    What also stands in the scenario, and the words of the format, tell nothing about the agent and are left out; so is
-    the agent's label, which its owner chose.
+    What also stands in the scenario, the words of the format and the names of our rules tell nothing about the agent and
+    are left out; so is the agent's label, which its owner chose.
     """
     bundle = read(path)
     try:
         secrets = {text.decode().strip() for text in _TEXT.findall(Path(binary).read_bytes())}
     except OSError as error:
         raise SoftError(f"{binary}: the file cannot be read ({error.strerror}).") from None
-    public = f"{bundle.scenario.text}\n{bundle.manifest.agent}\n{_FORMAT}"
+    public = "\n".join((bundle.scenario.text, bundle.manifest.agent, _FORMAT, *RULES))
     found = []
     for name, text in _contents(Path(path), bundle):
         for secret in secrets:

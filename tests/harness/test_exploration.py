@@ -23,7 +23,6 @@ from soft.trace import Close, Crash, evaluate_trace
 from tests.harness import toy
 from tests.harness.kernel import lab
 
-
 (A, B, C) = toy.scenario("branches").variable_names
 
 
