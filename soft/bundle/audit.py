@@ -92,8 +92,8 @@ def audit(path: str | Path) -> Audit:
 def leaks(path: str | Path, binary: str | Path) -> list[Leak]:
     """The binary's strings and symbol names (they are strings of its tables) that stand in the bundle.
 
-    What also stands in the scenario, the words of the format and the names of our rules tell nothing about the agent and
-    are left out; so is the agent's label, which its owner chose.
+    What also stands in the scenario, the words of the format and the names of our rules tell nothing about the agent:
+    they are left out, and so is its label, which its owner chose.
     """
     bundle = read(path)
     try:
