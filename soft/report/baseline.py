@@ -51,9 +51,7 @@ def compare(old: Findings, new: Findings) -> Changes:
         still=tuple(finding for finding in new.findings if finding.id in before),
         gone=tuple(finding for finding in absent if finding.scenario in comparable),
         not_compared=tuple(finding for finding in absent if finding.scenario not in comparable),
-        doubtful=tuple(
-            s.name for s in new.scenarios if any(c.doubts for c in new.comparisons if c.scenario == s.name)
-        ),
+        doubtful=tuple(s.name for s in new.scenarios if any(c.doubts for c in new.comparisons if c.scenario == s.name)),
     )
 
 

@@ -40,9 +40,7 @@ def junit(findings: Findings, scenes: Mapping[str, Scene]) -> bytes:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'.encode()
 
 
-def _case(
-    suite: ElementTree.Element, findings: Findings, comparison: Comparison, scenes: Mapping[str, Scene]
-) -> None:
+def _case(suite: ElementTree.Element, findings: Findings, comparison: Comparison, scenes: Mapping[str, Scene]) -> None:
     case = ElementTree.SubElement(
         suite,
         "testcase",

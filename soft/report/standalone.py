@@ -28,10 +28,28 @@ FINDING: dict[str, Any] = {}  # filled in by `soft report`
 
 HELLO, ERROR, ECHO_REQUEST, ECHO_REPLY, FEATURES_REQUEST, FEATURES_REPLY, PACKET_IN = 0, 1, 2, 3, 5, 6, 10
 TYPES = [
-    "hello", "error", "echo_request", "echo_reply", "vendor", "features_request", "features_reply",
-    "get_config_request", "get_config_reply", "set_config", "packet_in", "flow_removed", "port_status", "packet_out",
-    "flow_mod", "port_mod", "stats_request", "stats_reply", "barrier_request", "barrier_reply",
-    "queue_get_config_request", "queue_get_config_reply",
+    "hello",
+    "error",
+    "echo_request",
+    "echo_reply",
+    "vendor",
+    "features_request",
+    "features_reply",
+    "get_config_request",
+    "get_config_reply",
+    "set_config",
+    "packet_in",
+    "flow_removed",
+    "port_status",
+    "packet_out",
+    "flow_mod",
+    "port_mod",
+    "stats_request",
+    "stats_reply",
+    "barrier_request",
+    "barrier_reply",
+    "queue_get_config_request",
+    "queue_get_config_reply",
 ]
 HEADER = struct.Struct("!BBHI")
 HELLO_XID, FEATURES_XID = 0xFFFFFF01, 0xFFFFFF02

@@ -9,7 +9,7 @@ from soft.crosscheck.model import Comparison, EventRecord, Finding, Findings
 from soft.report.align import Row, differing, payload, rows
 from soft.report.baseline import Changes, heading
 from soft.report.hexdump import text_lines
-from soft.report.scenes import Scene, free_fields, run_command, step_words
+from soft.report.scenes import Scene, deciding_fields, free_fields, run_command, step_words
 
 _WIDTH = 118
 # Lines of a group of findings before the rest is only counted.
@@ -99,8 +99,9 @@ def _finding_lines(findings: Findings, finding: Finding, scene: Scene) -> Iterat
         yield from _wrapped(words, "")
     yield ""
     yield "Example:"
+    deciding = deciding_fields(finding)
     for name, value in finding.example.values.items():
-        yield f"  {name} = {scene.show(name, value)}{'  *' if name in finding.fields else ''}"
+        yield f"  {name} = {scene.show(name, value)}{'  *' if name in deciding else ''}"
     yield ""
     aligned = rows(finding)
     for number, step in enumerate(finding.example.steps):
