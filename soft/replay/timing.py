@@ -46,8 +46,7 @@ def playable(bundle: Bundle, path: Path) -> Mapping[str, int] | None:
         stop = high if high == most else high - _BEHIND
         if start > stop:
             return None
-        # The shortest that is safe: nobody likes to wait.
-        values[variable.name] = start if holds(start) else values[variable.name]
+        values[variable.name] = min(max(values[variable.name], start), stop)
     return values
 
 
@@ -68,7 +67,7 @@ def _takes(bundle: Bundle, path: Path, values: Mapping[str, int]) -> bool:
 
 
 def _around(variable: Variable, value: int, holds: Callable[[int], bool]) -> tuple[int, int]:
-    """The ends of the stretch of values around one for which `holds` is true, as far as doubling steps can tell."""
+    """The ends of the stretch of values around one for which `holds` is true; a gap may go unseen."""
     least, most = variable.range or (0, (1 << variable.width) - 1)
     return _end(value, least, -1, holds), _end(value, most, 1, holds)
 

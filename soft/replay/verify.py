@@ -28,7 +28,10 @@ from soft.trace import Crash, Event, Message, Trace, evaluate_trace
 # their settle time or the scenario's.
 _PAIRS_A_CORE = 2
 _SETTLING_A_CORE = 4
-_WAITING_A_CORE = 12
+_WAITING_A_CORE = 16
+# A scenario's steps take no time in the model. On a live agent a millisecond may begin between two of them, and a timer
+# then ends a second later: a third of all tries, so many must all fail.
+_TRIES, _TRIES_IN_TIME = 3, 6
 # Disagreements that look alike are shown once; so many different ones are shrunk.
 _MOST_SHRUNK = 20
 
@@ -165,7 +168,7 @@ class _Checker:
             return Check(number, "skipped")
         expected = evaluate_trace(self._bundle.traces[path.trace], values)
         try:
-            seen = observe(stage, values, expected)
+            seen = observe(stage, values, expected, _TRIES_IN_TIME if waits(self._bundle.scenario) else _TRIES)
         except SoftError as error:
             # The first agent must start; that a later one does not is an outcome.
             if not self._started:
