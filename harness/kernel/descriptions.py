@@ -197,6 +197,19 @@ class Null(Description):
         return len(data)
 
 
+class Setting(Null):
+    """A file of the system's configuration, which reads as it does on the machine that explores."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__()
+        self._content, self._position = content, 0
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        begin = self._position
+        self._position = min(len(self._content), begin + count)
+        return list(self._content[begin : self._position])
+
+
 class File(Null):
     """A regular file of the agent's. Reading it is not modelled: its content may change by the time of a replay."""
 

@@ -20,6 +20,8 @@ _F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL, _F_DUPFD_CLOEXEC = 0, 1, 2, 3,
 _O_ACCESS, _O_NONBLOCK, _O_CLOEXEC, _FD_CLOEXEC = 0o3, 0o4000, 0o2000000, 1
 _FIONREAD, _FIONBIO, _TCGETS = 0x541B, 0x5421, 0x5401
 _GRND_NONBLOCK = 1
+# The kernel's own settings, which an agent may look up when it first needs them.
+_SETTINGS, _MOST_SETTING = b"/proc/sys/", 1 << 16
 # One read gives no more than this, whatever the agent asks for.
 _MOST = 1 << 20
 
@@ -238,7 +240,18 @@ def _open(kernel: Kernel, path: bytes, flags: int) -> int:
         return kernel.install(null, 0, bool(flags & _O_CLOEXEC))
     if path in (b"/etc/localtime", b"/usr/share/zoneinfo/UTC") or path.startswith(b"/etc/ld.so"):
         return ENOENT  # then the time zone is UTC, which is what an agent is started with
+    if path.startswith(_SETTINGS) and flags & _O_ACCESS == 0 and b"/../" not in path:
+        return _open_setting(kernel, path, flags)
     raise Unsupported("opening a file during the run")
+
+
+def _open_setting(kernel: Kernel, path: bytes, flags: int) -> int:
+    try:
+        with open(path, "rb") as file:
+            content = file.read(_MOST_SETTING)
+    except OSError as error:
+        return -(error.errno or -ENOENT)
+    return kernel.install(d.Setting(content), 0, bool(flags & _O_CLOEXEC))
 
 
 @syscall(2, 3)
@@ -256,7 +269,7 @@ def fstat(kernel: Kernel, number: int, place: int) -> int:
     description = kernel.table.get(number)
     if description is None:
         return EBADF
-    kinds = {d.PipeEnd: 0o010600, d.Null: 0o020666, d.File: 0o100600}
+    kinds = {d.PipeEnd: 0o010600, d.Null: 0o020666, d.File: 0o100600, d.Setting: 0o100444}
     mode = 0o140777 if description.is_socket else kinds.get(type(description), 0o020666)
     kernel.memory.write(place, bytes(144))
     kernel.memory.store4(place + 24, mode)
