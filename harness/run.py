@@ -91,6 +91,8 @@ class Runner:
         except Unsupported as error:
             unsupported = str(error)
 
+        kernel.idle.check(kernel, ended=True)
+
         def choose(term: Term) -> int:
             return path.pin(Sym(term, evaluate(term, job.values)))
 

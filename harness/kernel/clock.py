@@ -26,6 +26,7 @@ class Clock:
         self._offset = (realtime_ns - monotonic_ns) // MILLISECOND
         self._branch = branch
         self._reads = 0
+        self._moment = 0
 
     def read(self, realtime: bool = False) -> Value:
         """Milliseconds on the monotonic or the realtime clock."""
@@ -43,6 +44,17 @@ class Clock:
         self.now = to
         self._reads = 0
 
+    def settle(self, milliseconds: int) -> None:
+        """A step begins: from now on so much time may pass without a wait."""
+        self._moment = milliseconds
+
+    def spend(self, milliseconds: int) -> bool:
+        """Take from the time that a step may take; False if there is not so much left."""
+        if milliseconds > self._moment:
+            return False
+        self._moment -= max(milliseconds, 0)
+        return True
+
     def not_after(self, first: Value, second: Value) -> bool:
         """Whether one time is not after another; a condition of the path where that depends on the input."""
         holds = concrete(first) <= concrete(second)
@@ -58,6 +70,14 @@ def later(time: Value, milliseconds: Value) -> Value:
         return time + milliseconds
     total = concrete(time) + concrete(milliseconds)
     return make(t.add(term_of(time, 64), term_of(milliseconds, 64)), total & (1 << 64) - 1)
+
+
+def until(time: Value, now: Value) -> Value:
+    """How long it is from one time to another: an integer wherever both depend on the input in the same way."""
+    if isinstance(time, int) and isinstance(now, int):
+        return time - now
+    left = make(t.sub(term_of(time, 64), term_of(now, 64)), concrete(time) - concrete(now) & (1 << 64) - 1)
+    return left - (1 << 64) if isinstance(left, int) and left >> 63 else left
 
 
 def split(time: Value, unit: int) -> tuple[Value, Value]:

@@ -9,6 +9,7 @@ from harness.kernel import descriptions as d
 from harness.kernel.clock import MILLISECOND, Clock, later
 from harness.kernel.endings import Crashed, Interrupted
 from harness.kernel.errno import EFAULT, EINTR
+from harness.kernel.idle import Idle
 from harness.kernel.outside import Outside, Plan
 from harness.kernel.signals import Signals
 from harness.kernel.table import CALLS
@@ -52,6 +53,7 @@ class Kernel:
         self.brk = snapshot.brk
         self.next_mapping = _MAP_BASE
         self.marks: dict[str, None] = {}
+        self.idle = Idle()
         self.table: dict[int, d.Description] = {}
         self.closed_by_exec: set[int] = set()
         """The descriptors with FD_CLOEXEC."""
@@ -206,6 +208,7 @@ class Kernel:
     def wait(self, ready: Callable[[], bool], deadline: Value | None) -> bool:
         """Let things happen until `ready`, or until the deadline (then False). Ends the run if nothing more happens."""
         clock, outside = self.clock, self.outside
+        self.idle.check(self)
         while True:
             if ready():
                 return True
@@ -216,10 +219,15 @@ class Kernel:
             for due in self._deadlines():
                 if earliest is None or clock.not_after(due, earliest):
                     earliest = due
-            if earliest is None or not clock.not_after(earliest, outside.horizon):
+            if earliest is None or self.idle.is_last(earliest) or not outside.reaches(earliest):
                 outside.next_step()
                 continue
-            if clock.not_after(clock.now, earliest):
+            jump = self.idle.jump(self, earliest) if outside.waiting else None
+            if jump is not None:
+                self._postpone(earliest, jump)
+                deadline = jump if deadline is earliest else deadline
+                earliest = jump
+            if jump is not None or clock.not_after(clock.now, earliest):
                 clock.advance(earliest)
             self._fire()
             if deadline is not None and clock.not_after(deadline, clock.now):
@@ -230,6 +238,14 @@ class Kernel:
         if self.signals.alarm is not None:
             found.append(self.signals.alarm)
         return found
+
+    def _postpone(self, due: Value, to: Value) -> None:
+        """What is due at one time is due at another."""
+        for timer in self.table.values():
+            if isinstance(timer, d.Timer) and timer.deadline is due:
+                timer.deadline = to
+        if self.signals.alarm is due:
+            self.signals.alarm = to
 
     def _fire(self) -> None:
         """Everything that is due now happens."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.kernel.clock import Clock, later
+from harness.kernel.clock import Clock, later, until
 from harness.kernel.descriptions import Frames, Stream
 from harness.kernel.endings import Flooded, Quiet
 from harness.machine.values import Sym, Value, make, term_of
@@ -88,6 +88,10 @@ class Outside:
         self._sent = 0
         self._idle_polls = 0
         self.closed = False
+        self.waiting = False
+        """The scenario lets time pass."""
+        self.wait_began: int | None = None
+        """When that began, where it does not depend on the input."""
 
     # ---------------------------------------------------------------------------------------------- going in
 
@@ -97,15 +101,18 @@ class Outside:
         if 0 <= self.step < len(steps) and isinstance(steps[self.step], Wait):
             self._clock.advance(self.horizon)
         self.step += 1
+        self.waiting = False
         self._idle_polls = 0
         if self.step >= len(steps):
             self.step = len(steps) - 1
             raise Quiet
         step = steps[self.step]
         if isinstance(step, Wait):
+            self.waiting = True
+            self.wait_began = self._clock.now if isinstance(self._clock.now, int) else None
             self.horizon = later(self._clock.now, self._plan.duration(step, self._values))
             return
-        self.horizon = later(self._clock.now, SETTLE_MS)
+        self._clock.settle(SETTLE_MS)
         if isinstance(step, Send):
             if self.control is not None and not self.closed:
                 self.control.deliver(self._plan.bytes_of(self.step, self._values, self._pin))
@@ -118,6 +125,16 @@ class Outside:
             port.deliver(frame)
         else:
             port.deliver([*len(frame).to_bytes(2, "big"), *frame])
+
+    def reaches(self, deadline: Value) -> bool:
+        """Whether a timer fires before the next step.
+
+        Between other steps only a moment passes: a timer counts there only if it is known to fire within it.
+        """
+        if self.waiting:
+            return self._clock.not_after(deadline, self.horizon)
+        left = until(deadline, self._clock.now)
+        return isinstance(left, int) and self._clock.spend(left)
 
     def found_nothing(self) -> None:
         """A poll that would not wait found nothing. Too many of these in a row, and the agent counts as quiet."""
@@ -158,6 +175,11 @@ class Outside:
         self._sent += len(data)
         if self._sent > FLOOD_BYTES:
             raise Flooded
+
+    @property
+    def written(self) -> int:
+        """How many writes the controller got."""
+        return len(self._writes)
 
     def all_events(self, choose: Callable[[Term], int]) -> list[Event]:
         """Everything that came out, the control bytes cut into messages."""

@@ -18,6 +18,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from soft.solve.bounds import most_of
+
 _NO_VARIABLES: frozenset[str] = frozenset()
 
 # Bit-runs longer than this are left to the solver: a mask such as 0xaaaaaaaa would become sixteen pieces.
@@ -27,13 +29,15 @@ _MOST_MASK_RUNS = 8
 class Term:
     """One node. `width` is in bits, 0 for a Boolean; `args` are terms, or the integers and names that `op` takes."""
 
-    __slots__ = ("__weakref__", "args", "op", "uid", "variables", "width")
+    __slots__ = ("__weakref__", "args", "most", "op", "uid", "variables", "width")
 
     op: str
     args: tuple[Any, ...]
     width: int
     variables: frozenset[str]
     uid: int
+    most: int
+    """No input makes the value larger than this."""
 
     def __repr__(self) -> str:
         if self.op == "const":
@@ -72,6 +76,7 @@ def _make(op: str, args: tuple[Any, ...], width: int) -> Term:
                 if arg.__class__ is Term and arg.variables is not names:
                     names = names | arg.variables if names else arg.variables
             term.variables = names
+        term.most = most_of(op, args, width)
         _interned[key] = term
     return term
 
@@ -103,6 +108,8 @@ def extract(hi: int, lo: int, t: Term) -> Term:
     op = t.op
     if op == "const":
         return const(t.args[0] >> lo, width)
+    if not t.most >> lo:
+        return const(0, width)
     if op == "extract":
         return extract(hi + t.args[1], lo + t.args[1], t.args[2])
     if op == "concat":
@@ -123,6 +130,8 @@ def extract(hi: int, lo: int, t: Term) -> Term:
         return _BITWISE[op](extract(hi, lo, a), extract(hi, lo, b))
     elif op == "bvnot":
         return not_(extract(hi, lo, t.args[0]))
+    elif op == "bvmul" and lo and (quotient := _quotient(hi, lo, t)) is not None:
+        return quotient
     elif lo == 0 and op in _ARITHMETIC and _fits(t, width):
         return _ARITHMETIC[op](extract(hi, 0, t.args[0]), extract(hi, 0, t.args[1]))
     elif op == "sign_extend":
@@ -168,6 +177,11 @@ def concat(*terms: Term) -> Term:
             flat.append(part)
     if len(flat) == 1:
         return flat[0]
+    if len(flat) == 2 and flat[0].op == "const" and not flat[0].args[0] and flat[1].op == "extract":
+        # Zeros before the low bits of a term that has nothing but zeros there are that term.
+        _, low, whole = flat[1].args
+        if not low and whole.width == flat[0].width + flat[1].width and not whole.most >> flat[1].width:
+            return whole  # type: ignore[no-any-return]
     return _make("concat", tuple(flat), sum([t.width for t in flat]))
 
 
@@ -181,7 +195,7 @@ def sign_extend(n: int, t: Term) -> Term:
     if t.op == "const":
         value = t.args[0]
         return const(value - (1 << t.width) if value >> (t.width - 1) else value, t.width + n)
-    if t.op == "concat" and t.args[0].op == "const" and not t.args[0].args[0] >> (t.args[0].width - 1):
+    if not t.most >> (t.width - 1):
         return zero_extend(n, t)
     if t.op == "sign_extend":
         return _make("sign_extend", (n + t.args[0], t.args[1]), t.width + n)
@@ -211,7 +225,34 @@ def add(a: Term, b: Term) -> Term:
         return add(add(a.args[0], b), a.args[1])
     elif b.op == "bvadd" and b.args[1].op == "const":
         return add(add(a, b.args[0]), b.args[1])
+    elif (whole := _divided(a, b) or _divided(b, a)) is not None:
+        return whole
     return _make("bvadd", (a, b), a.width)
+
+
+def _divided(multiple: Term, rest: Term) -> Term | None:
+    """x, if the two are (x / c) * c and x % c: a time taken apart and put together again."""
+    if multiple.op == "bvmul" and rest.op == "bvurem" and multiple.args[1] is rest.args[1]:
+        quotient = multiple.args[0]
+        if quotient.op == "bvudiv" and quotient.args == rest.args:
+            return rest.args[0]  # type: ignore[no-any-return]
+    return None
+
+
+def _quotient(hi: int, lo: int, product: Term) -> Term | None:
+    """The high part of a product with a constant, if it is a division by a constant as compilers write it.
+
+    x * m >> lo is x / d if m = (2^lo + e) / d and e * x < 2^lo: then the error never reaches the next integer.
+    """
+    x, factor = product.args
+    if factor.op != "const" or x.most * factor.args[0] >> product.width:
+        return None
+    m = factor.args[0]
+    d = -(-(1 << lo) // m)
+    e = m * d - (1 << lo)
+    if d < 3 or e * x.most >> lo or (x.most // d) >> (hi - lo + 1):
+        return None
+    return extract(hi - lo, 0, udiv(x, const(d, x.width)))
 
 
 def sub(a: Term, b: Term) -> Term:
@@ -223,6 +264,10 @@ def sub(a: Term, b: Term) -> Term:
         return a.args[1]  # type: ignore[no-any-return]
     if a.op == "bvadd" and a.args[1] is b:
         return a.args[0]  # type: ignore[no-any-return]
+    if b.op == "bvadd" and b.args[1].op == "const":
+        return add(sub(a, b.args[0]), const(-b.args[1].args[0], a.width))
+    if a.op == "bvadd" and a.args[1].op == "const":
+        return add(sub(a.args[0], b), a.args[1])
     return _make("bvsub", (a, b), a.width)
 
 
@@ -253,6 +298,17 @@ def udiv(a: Term, b: Term) -> Term:
             return const(a.args[0] // value if value else -1, a.width)
         if value and value & (value - 1) == 0:
             return lshr(a, const(value.bit_length() - 1, a.width))
+        if value and a.most < value:
+            return const(0, a.width)
+        if value and a.op == "bvmul" and a.args[1].op == "const":
+            x, factor = a.args[0], a.args[1].args[0]
+            if factor % value == 0 and not x.most * factor >> a.width:
+                return mul(x, const(factor // value, a.width))
+        if value and a.op == "concat" and a.args[0].op == "const" and not a.args[0].args[0]:
+            # A quotient has no more bits than what is divided.
+            zeros = a.args[0].width
+            narrow = extract(a.width - zeros - 1, 0, a)
+            return zero_extend(zeros, udiv(narrow, const(value, narrow.width)))
     return _make("bvudiv", (a, b), a.width)
 
 
@@ -263,6 +319,8 @@ def urem(a: Term, b: Term) -> Term:
             return const(a.args[0] % value if value else a.args[0], a.width)
         if value and value & (value - 1) == 0:
             return and_(a, const(value - 1, a.width))
+        if a.most < value:
+            return a
     return _make("bvurem", (a, b), a.width)
 
 
@@ -552,6 +610,8 @@ def eq(a: Term, b: Term) -> Term:
             return eq(inner, low) if sign_extend(a.args[0], low) is b else FALSE
         if a.width == 1 and value == 0:
             return negate(eq(a, const(1, 1)))
+    elif (shorter := _shifted_sums(a, b)) is not None:
+        return eq(*shorter)
     elif op == "concat" or b.op == "concat":
         cut = _common_cut(a, b)
         if cut is not None:
@@ -621,14 +681,32 @@ def _fits(t: Term, width: int) -> bool:
 
 
 def _leading_zeros(t: Term) -> int:
-    if t.op == "ite":
-        return min(_leading_zeros(t.args[1]), _leading_zeros(t.args[2]))
+    """How many of the highest bits are zero whatever the input."""
+    return t.width - t.most.bit_length()
+
+
+def _literal_zeros(t: Term) -> int:
+    """The same for a term that says so itself: cutting them off makes it simpler, not more complicated."""
     if t.op == "concat" and t.args[0].op == "const":
         head = t.args[0]
         return int(head.width - head.args[0].bit_length())
-    if t.op == "const":
-        return int(t.width - t.args[0].bit_length())
-    return 0
+    return int(t.width - t.args[0].bit_length()) if t.op == "const" else 0
+
+
+def _exact_sum(t: Term) -> tuple[Term, int] | None:
+    """(x, c) if the term is x + c, and the sum never wraps."""
+    if t.op == "bvadd" and t.args[1].op == "const" and not t.args[0].most + t.args[1].args[0] >> t.width:
+        return t.args[0], t.args[1].args[0]
+    return None
+
+
+def _shifted_sums(a: Term, b: Term) -> tuple[Term, Term] | None:
+    """Two sums without what both have in common."""
+    first, second = _exact_sum(a), _exact_sum(b)
+    if first is None or second is None:
+        return None
+    common = min(first[1], second[1])
+    return add(first[0], const(first[1] - common, a.width)), add(second[0], const(second[1] - common, a.width))
 
 
 def ult(a: Term, b: Term) -> Term:
@@ -645,9 +723,10 @@ def ult(a: Term, b: Term) -> Term:
             return eq(a, const(0, width))
         if value == (1 << width) - 1:
             return ne(a, b)
-        zeros = _leading_zeros(a)
-        if zeros and value >> (width - zeros):
+        if a.most < value:
             return TRUE
+        if (total := _exact_sum(a)) is not None:
+            return ult(total[0], const(value - total[1], width)) if value > total[1] else FALSE
     elif a.op == "const":
         value = a.args[0]
         if value == (1 << width) - 1:
@@ -656,10 +735,13 @@ def ult(a: Term, b: Term) -> Term:
             return ne(b, a)
         if value == (1 << width) - 2:
             return eq(b, const(-1, width))
-        zeros = _leading_zeros(b)
-        if zeros and value >> (width - zeros):
+        if b.most <= value:
             return FALSE
-    zeros = min(_leading_zeros(a), _leading_zeros(b))
+        if (total := _exact_sum(b)) is not None:
+            return ult(const(value - total[1], width), total[0]) if value >= total[1] else TRUE
+    elif (shorter := _shifted_sums(a, b)) is not None:
+        return ult(*shorter)
+    zeros = min(_literal_zeros(a), _literal_zeros(b))
     if zeros:
         return ult(extract(width - zeros - 1, 0, a), extract(width - zeros - 1, 0, b))
     if b.op == "const" and a.op == "ite" and (a.args[1].op == "const" or a.args[2].op == "const"):

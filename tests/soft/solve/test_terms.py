@@ -131,3 +131,27 @@ def test_negation_is_its_own_inverse_and_a_contradiction_is_seen() -> None:
     assert t.negate(t.negate(c)) is c
     assert t.conj(c, t.negate(c)) is t.FALSE
     assert t.disj(c, t.negate(c)) is t.TRUE
+
+
+@given(st.integers(3, 1 << 31), st.integers(0, 0xFFFFFFFF), st.integers(32, 60))
+def test_a_division_that_a_compiler_wrote_as_a_multiplication_keeps_the_value(d: int, x: int, shift: int) -> None:
+    factor = (1 << shift) // d + 1
+    wide = t.zero_extend(64, t.zero_extend(32, t.var("x", 32)))
+    high = t.extract(127, shift, t.mul(wide, t.const(factor, 128)))
+    assert evaluate(high, {"x": x}) == x * factor >> shift
+
+
+def test_a_time_taken_apart_and_put_together_is_the_time() -> None:
+    wait = t.var("wait", 32)
+    now = t.add(t.zero_extend(32, wait), t.const(3_557_649, 64))
+    thousand, million = t.const(1000, 64), t.const(1_000_000, 64)
+    seconds, nanoseconds = t.udiv(now, thousand), t.mul(t.urem(now, thousand), million)
+    # What gcc makes of nanoseconds / 1000000 for a signed number.
+    product = t.mul(t.sign_extend(64, nanoseconds), t.const(0x431BDE82D7B634DB, 128))
+    high = t.ashr(t.extract(127, 64, product), t.const(18, 64))
+    milliseconds = t.sub(high, t.ashr(nanoseconds, t.const(63, 64)))
+    again = t.add(t.mul(seconds, thousand), milliseconds)
+    assert again is now
+    deadline = t.add(t.mul(t.zero_extend(48, t.var("timeout", 16)), thousand), t.const(3_557_649, 64))
+    assert "3557649" not in repr(t.slt(again, deadline))
+    assert t.slt(again, deadline).variables == {"wait", "timeout"}
