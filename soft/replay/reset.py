@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
-from soft.launch.exchange import Burst
-from soft.launch.ports import Port
+from soft.replay.live import Live
 
 _HEADER = struct.Struct("!BBHI")
 _ERROR, _FEATURES_REQUEST, _FEATURES_REPLY, _GET_CONFIG, _CONFIG_REPLY, _SET_CONFIG = 1, 5, 6, 7, 8, 9
@@ -28,17 +25,6 @@ _DELETE, _NO_PORT, _NO_BUFFER, _ALL_TABLES, _FLOW_STATS = 3, 0xFFFF, 0xFFFFFFFF,
 _FEATURES_BYTES, _PORT_BYTES = 32, 48
 _PORT_CONFIG = slice(24, 28)
 _EVERY_CONFIG_BIT = 0x7F
-
-
-class Live(Protocol):
-    """A switch that can be talked to."""
-
-    @property
-    def ports(self) -> Mapping[int, Port]: ...
-
-    def send(self, data: bytes) -> None: ...
-
-    def collect(self, limit: float, at_least: float = 0.0) -> Burst: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from soft.launch.ports import Port
 from soft.openflow.cut import cut_steps
 from soft.openflow.layout import layout_of
 from soft.openflow.normalise import normalise
+from soft.replay.live import Live
 from soft.scenarios.model import Probe, Scenario, Send, Step, Wait
 from soft.trace import Close, Crash, Event, Flood, Hang, Packet, Payload, Trace
 
@@ -62,7 +63,7 @@ def opening(agent: Agent, scenario: Scenario, *, patience: float = PATIENCE) -> 
 
 
 def play(
-    agent: Agent, steps: Sequence[Step], before: Burst | None = None, *, patience: float = PATIENCE
+    agent: Live, steps: Sequence[Step], before: Burst | None = None, *, patience: float = PATIENCE
 ) -> tuple[Event, ...]:
     """Each step in turn, and all that the agent does until it is quiet again. Behind its end nothing is sent.
 
@@ -87,7 +88,7 @@ def play(
     return (*cut_steps(writes), *events)
 
 
-def _take(agent: Agent, step: Step, patience: float) -> Burst:
+def _take(agent: Live, step: Step, patience: float) -> Burst:
     at_least = 0.0
     # A channel or a port that the agent has closed takes nothing: that it did so was seen, or will be now.
     with contextlib.suppress(OSError):
@@ -106,7 +107,7 @@ def _take(agent: Agent, step: Step, patience: float) -> Burst:
     return burst
 
 
-def _port(agent: Agent, step: Probe) -> Port:
+def _port(agent: Live, step: Probe) -> Port:
     if step.port not in agent.ports:
         raise SoftError(f"Step {step.id} probes port {step.port}, which the agent's launch profile does not give it.")
     return agent.ports[step.port]

@@ -50,9 +50,13 @@ class Stage(Protocol):
     def fresh(self, values: Mapping[str, int]) -> Trace:
         """The trace of an input on an agent that has done nothing else."""
 
+    def visible(self, trace: Trace) -> Trace:
+        """What can be seen here of what an agent does."""
+
 
 def observe(stage: Stage, values: Mapping[str, int], expected: Trace, tries: int = 3) -> Observation:
     """Play an input. One that does not go as expected is played on up to `tries` fresh agents before that counts."""
+    expected = stage.visible(expected)
     if (seen := stage.again(values)) == expected:
         return Observation(expected, expected, tries=0)
     others: list[Trace] = []
@@ -111,6 +115,9 @@ class AgentStage:
             agent, before = self._start()
             raw = play(agent, self._scenario.bind(values), before, patience=self._patience)
         return normalise(raw, self._scenario.openflow)
+
+    def visible(self, trace: Trace) -> Trace:
+        return trace
 
     def _start(self) -> tuple[Agent, Burst]:
         self.started += 1

@@ -34,20 +34,27 @@ def waiting_seconds(scenario: Scenario, values: Mapping[str, int]) -> float:
 
 def playable(bundle: Bundle, path: Path) -> Mapping[str, int] | None:
     """An input that takes the path with some milliseconds to spare. None if the path is too short for real time."""
-    values = dict(path.witness)
-    for variable in _wait_variables(bundle.scenario):
+    return safe_values(bundle.scenario, path.witness, lambda values: _takes(bundle, path, values))
 
-        def holds(value: int, name: str = variable.name) -> bool:
-            return _takes(bundle, path, {**values, name: value})
 
-        low, high = _around(variable, values[variable.name], holds)
+def safe_values(
+    scenario: Scenario, values: Mapping[str, int], holds: Callable[[Mapping[str, int]], bool]
+) -> Mapping[str, int] | None:
+    """The values, with each wait moved as little as it takes to be well inside of where `holds` is true."""
+    safe = dict(values)
+    for variable in _wait_variables(scenario):
+
+        def holds_at(value: int, name: str = variable.name) -> bool:
+            return holds({**safe, name: value})
+
+        low, high = _around(variable, safe[variable.name], holds_at)
         least, most = variable.range or (0, (1 << variable.width) - 1)
         start = low if low == least else low + _BEFORE
         stop = high if high == most else high - _BEHIND
         if start > stop:
             return None
-        values[variable.name] = min(max(values[variable.name], start), stop)
-    return values
+        safe[variable.name] = min(max(safe[variable.name], start), stop)
+    return safe
 
 
 def _wait_variables(scenario: Scenario) -> list[Variable]:
