@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.kernel.clock import later, until
-from harness.machine.values import Sym, Value, concrete, make, term_of
+from harness.machine.values import Sym, Value, concrete, make
 from soft.solve import terms as t
 
 if TYPE_CHECKING:

@@ -177,11 +177,16 @@ def concat(*terms: Term) -> Term:
             flat.append(part)
     if len(flat) == 1:
         return flat[0]
-    if len(flat) == 2 and flat[0].op == "const" and not flat[0].args[0] and flat[1].op == "extract":
-        # Zeros before the low bits of a term that has nothing but zeros there are that term.
-        _, low, whole = flat[1].args
-        if not low and whole.width == flat[0].width + flat[1].width and not whole.most >> flat[1].width:
-            return whole  # type: ignore[no-any-return]
+    if len(flat) == 2 and flat[0].op == "const" and not flat[0].args[0]:
+        zeros, rest = flat
+        if rest.op == "extract":
+            # Zeros before the low bits of a term that has nothing but zeros there are that term.
+            _, low, whole = rest.args
+            if not low and whole.width == zeros.width + rest.width and not whole.most >> rest.width:
+                return whole  # type: ignore[no-any-return]
+        elif (total := _exact_sum(rest)) is not None:
+            # A sum that does not wrap is the same sum in more bits: a length and its bytes in a header meet here.
+            return add(zero_extend(zeros.width, total[0]), const(total[1], zeros.width + rest.width))
     return _make("concat", tuple(flat), sum([t.width for t in flat]))
 
 
