@@ -21,7 +21,7 @@ STATUS = {"agree": 0, "differ": 1, "unknown": 3}
 @click.command()
 @click.argument("bundles", nargs=-1, required=True, metavar="A B [C ...]")
 @click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder for findings.json and the rest.")
-@click.option("--solver", default="z3", show_default=True, help="z3 or bitwuzla.")
+@click.option("--solver", default="bitwuzla", show_default=True, help="bitwuzla or z3.")
 @click.option("--timeout", default=20.0, show_default=True, help="Seconds for one question to the solver.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1, 256), help="Scenarios at a time.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")

@@ -22,13 +22,18 @@ from soft.trace import Close, Crash, Event, Flood, Hang, Message, Packet, Payloa
 # One event in kind: the step, what it is, and details. "?" is a detail that depends on the input.
 Kind = tuple[int, str, str]
 _ERROR, _PACKET_IN, _STATS_REPLY = 1, 10, 17
+# Errors that are named one by one before they are just errors.
+_MOST_ERRORS = 3
+_DELIVERY = 2  # the rank of what happens to packets, see `_rank`
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Way:
-    """How two agents differ: the kinds of events that only one of them shows. What both show is left out.
+    """How two agents differ: the kinds of events that only one of them shows, as far as they are the cause.
 
-    `what` says where they differ if they show the same kinds: in order, ports, lengths or bytes.
+    What both show is left out. So is what follows from the rest: an agent that crashes forwards nothing, and one that
+    answers with an error does not either. `what` says where they differ if they show the same kinds: in order, ports,
+    lengths or bytes.
     """
 
     left: tuple[Kind, ...]
@@ -50,8 +55,16 @@ def kinds(trace: Trace) -> tuple[Kind, ...]:
 def way_of(left: Trace, right: Trace) -> Way:
     a, b = kinds(left), kinds(right)
     if a != b:
-        only = sorted(Counter(a) - Counter(b)), sorted(Counter(b) - Counter(a))
-        return Way(tuple(only[0]), tuple(only[1]), "") if any(only) else Way(a, b, "order")
+        only = Counter(a) - Counter(b), Counter(b) - Counter(a)
+        if not any(only):
+            return Way(a, b, "order")
+        first = min(_rank(kind) for side in only for kind in side)
+        sides = [tuple(sorted({kind for kind in side if _rank(kind) == first})) for side in only]
+        if not all(sides):
+            # What one agent does and the other does not at all has one cause, wherever a packet goes to and whatever
+            # the error is called.
+            sides = [tuple(sorted({_general(kind) for kind in side})) for side in sides]
+        return Way(sides[0], sides[1], "")
     shapes = group_key(left), group_key(right)
     if [event[:3] for event in shapes[0]] != [event[:3] for event in shapes[1]]:
         both = tuple(sorted({kind for kind in a if kind[1] == "packet"}))
@@ -60,6 +73,21 @@ def way_of(left: Trace, right: Trace) -> Way:
     both = tuple(sorted(set(kinds(tuple(x for x, _ in pairs)))))
     longer = any(x[3] != y[3] for x, y in zip(*shapes, strict=True) if x[3] >= 0 and y[3] >= 0)
     return Way(both, both, "lengths" if longer else "bytes")
+
+
+def _general(kind: Kind) -> Kind:
+    """A kind without the details that do not make another cause."""
+    step, what, detail = kind
+    if _rank(kind) == _DELIVERY:
+        return step, "delivery", ""
+    return (step, what, "error") if detail.startswith("error ") else kind
+
+
+def _rank(kind: Kind) -> int:
+    """Which events come first as a cause: an ending, then an answer, then what happens to packets."""
+    if kind[1] not in ("message", "packet"):
+        return 0
+    return _DELIVERY if kind[1] == "packet" or kind[2].startswith("packet_in") else 1
 
 
 def _kind(event: Event, packets: Counter[int]) -> Kind:
@@ -171,6 +199,46 @@ def clauses(left: Trace, right: Trace, scenario: Scenario, *, ports: bool = True
         _clause(only[0], bool(left), scenario, ports),
         _clause(only[1], bool(right), scenario, ports),
     )
+
+
+def way_clauses(
+    way: Way, left: Iterable[tuple[Kind, ...]], right: Iterable[tuple[Kind, ...]], scenario: Scenario
+) -> tuple[str, str] | None:
+    """What only one of two agents does in a region that holds several behaviours, given what they show there in kind.
+
+    None if both do something: that has to be told by an example.
+    """
+    if bool(way.left) == bool(way.right):
+        return None
+    acting, other = (left, right) if way.left else (right, left)
+    wanted = set(way.left or way.right)
+    options = sorted({kind for shown in acting for kind in shown if kind in wanted or _general(kind) in wanted})
+    words = _options(options, scenario)
+    rest = "does not" if any(other) else "is silent"
+    return (words, rest) if way.left else (rest, words)
+
+
+def _options(options: list[Kind], scenario: Scenario) -> str:
+    errors = list(dict.fromkeys(kind[2].removeprefix("error ") for kind in options if kind[2].startswith("error ")))
+    if len(errors) > 1 and len(errors) == len({kind[2] for kind in options}):
+        named = f" ({', '.join(errors[:-1])} or {errors[-1]})" if len(errors) <= _MOST_ERRORS else ""
+        return f"answers with an error{named}"
+    return " or ".join(dict.fromkeys(_kind_words(kind, scenario) for kind in options))
+
+
+def _kind_words(kind: Kind, scenario: Scenario) -> str:
+    step, what, detail = kind
+    packet = "the probe" if isinstance(scenario.steps[step], Probe) else "the packet"
+    if what == "message":
+        if detail.startswith("packet_in "):
+            return f"sends {packet} to the controller"
+        return f"answers with the {detail}" if detail.startswith("error ") else f"sends {detail}"
+    if what == "packet":
+        return f"forwards {packet}"
+    return f"crashes ({detail})" if what == "crash" else _ENDINGS[what]
+
+
+_ENDINGS = {"close": "closes the connection", "hang": "hangs", "flood": "sends without end"}
 
 
 def _without(trace: Trace, other: Trace) -> list[Event]:

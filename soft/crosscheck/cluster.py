@@ -9,9 +9,9 @@ from hashlib import blake2b
 
 import msgspec
 
-from soft.crosscheck.behaviour import Way, clauses
+from soft.crosscheck.behaviour import Kind, Way, clauses, way_clauses
 from soft.crosscheck.model import SEVERITIES, Cluster, Finding
-from soft.crosscheck.words import subject
+from soft.crosscheck.words import constraint_texts, subject
 from soft.scenarios.model import Scenario
 from soft.trace import Trace
 
@@ -31,6 +31,8 @@ class Draft:
     finding: Finding
     way: Way
     sides: tuple[tuple[int, ...], tuple[int, ...]]
+    swapped: bool  # the way's left is the finding's second agent
+    met: frozenset[tuple[tuple[Kind, ...], tuple[Kind, ...]]]  # what the way's two agents do in the region, in kind
     covered: bool
     traces: tuple[Trace, Trace]
 
@@ -46,7 +48,7 @@ def cluster(drafts: Sequence[Draft], scenario: Scenario, agents: int) -> tuple[l
     for draft in drafts:
         way = draft.way
         behaviours = sorted(zip(draft.sides, (way.left, way.right), strict=True))
-        id = identifier("cluster", scenario.name, behaviours, way.what, draft.finding.fields)
+        id = identifier("cluster", scenario.name, behaviours, way.what, _names(draft.finding))
         groups.setdefault(id, []).append(draft)
     findings: list[Finding] = []
     clusters: list[Cluster] = []
@@ -75,19 +77,30 @@ def cluster(drafts: Sequence[Draft], scenario: Scenario, agents: int) -> tuple[l
     return sorted(findings, key=lambda finding: order[finding.id]), clusters
 
 
+def _names(finding: Finding) -> list[str]:
+    """The deciding fields as people call them: vlan_vid and nw_tos are two, though both head an action's body."""
+    related = [name for r in finding.region.relations for name in (r.left, r.right)]
+    return sorted({*related, *[field.name or field.field for field in finding.region.fields]})
+
+
 def _heading(draft: Draft, scenario: Scenario) -> str:
     """One sentence that says what differs: the message, the deciding fields, what each agent does."""
     finding = draft.finding
     what, prefix = subject(scenario, finding.fields)
-    parts = [field.text for field in finding.region.fields]
-    parts += [f"{r.left} {r.operator} {r.right}" for r in finding.region.relations]
+    parts = constraint_texts(finding.region.fields, finding.region.relations)
     if prefix:
         parts = [re.sub(rf"(?<![\w.]){re.escape(prefix)}", "", part) for part in parts]
     more = len(parts) - _MOST_FIELDS
     if more > 1:
         parts = [*parts[:_MOST_FIELDS], f"{more} more fields"]
     start = f"{what} with {', '.join(parts)}" if parts else f"any {what}"
-    left, right = clauses(*draft.traces, scenario, ports=draft.way.what == "ports")
+    told = None
+    if len(draft.met) > 1:
+        told = way_clauses(draft.way, [left for left, _ in draft.met], [right for _, right in draft.met], scenario)
+    if told is not None:
+        left, right = told[::-1] if draft.swapped else told
+    else:
+        left, right = clauses(*draft.traces, scenario, ports=draft.way.what == "ports")
     text = f"{start}: {finding.agents[0]} {left}, {finding.agents[1]} {right}"
     return text if len(text) <= _LONGEST_HEADING else text[: _LONGEST_HEADING - 1] + "…"
 

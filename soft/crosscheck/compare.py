@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from soft.crosscheck.behaviour import Way
 from soft.crosscheck.outputs import Outputs
-from soft.crosscheck.region import Box, Explainer, apart, outside
+from soft.crosscheck.region import Box, Explainer, outside
 from soft.crosscheck.space import Input, Space, State
 from soft.crosscheck.values import count
 from soft.crosscheck.walk import Overlap, Side, TooMany, Twig, overlaps
@@ -45,7 +45,7 @@ class Explained:
     box: Box
     proved: bool
     exact: bool = False
-    pairs: set[tuple[int, int]] = field(default_factory=set)  # of outputs
+    pairs: frozenset[tuple[int, int]] = frozenset()  # of outputs that meet in the region
     covered: bool = True  # the regions of this way hold every input that differs in this way
 
 
@@ -61,9 +61,17 @@ class Result:
 
 
 def compare(
-    space: Space, left: Side, right: Side, outputs: Outputs, progress: Callable[[str], object] | None = None
+    space: Space,
+    left: Side,
+    right: Side,
+    outputs: Outputs,
+    witnesses: Iterable[Input] = (),
+    progress: Callable[[str], object] | None = None,
 ) -> Result:
-    """Compare two agents over the part of the input space that both explored."""
+    """Compare two agents over the part of the input space that both explored.
+
+    `witnesses` are inputs that are tried one by one where the solver gives up.
+    """
     cells: dict[Way, list[Cell]] = {}
     explainer = Explainer(space, left, right, outputs)
     pairs: set[tuple[int, int]] = set()
@@ -87,20 +95,18 @@ def compare(
             progress(f"{len(explained)} regions")
         explained += _explain(explainer, way, cells[way])
     if undecided or not finished:
-        explained += _by_witness(explainer, set(cells))
+        explained += _by_witness(explainer, set(cells), witnesses)
     return Result(explained, seen, len(pairs), undecided, finished)
 
 
-def _by_witness(explainer: Explainer, known: set[Way]) -> Iterator[Explained]:
-    """Ways of differing that the inputs of the bundles show by themselves, without a solver."""
-    for bundle in (explainer.left.bundle, explainer.right.bundle):
-        for path in bundle.paths:
-            values = dict(path.witness)
-            way = explainer.way_at(values)
-            if way is not None and way not in known:
-                known.add(way)
-                box, proved = explainer.grow(values, way)
-                yield Explained(way, values, box, proved, covered=False)
+def _by_witness(explainer: Explainer, known: set[Way], witnesses: Iterable[Input]) -> Iterator[Explained]:
+    """Ways of differing that inputs show by themselves, without a solver."""
+    for values in witnesses:
+        way = explainer.way_at(values)
+        if way is not None and way not in known:
+            known.add(way)
+            box, proved = explainer.grow(values, way)
+            yield Explained(way, values, box, proved, pairs=explainer.meeting(box), covered=False)
 
 
 def _differing(space: Space, outputs: Outputs, overlap: Overlap) -> Iterator[tuple[Term, State]]:
@@ -109,9 +115,10 @@ def _differing(space: Space, outputs: Outputs, overlap: Overlap) -> Iterator[tup
     if len(difference) > _MOST_APART:
         difference = (terms.disj(*difference),)
     for condition in difference:
-        state = space.assume(overlap.state, condition)
-        if state is not None:
-            yield condition, state
+        if space.possible(condition):
+            state = space.assume(overlap.state, condition)
+            if state is not None:
+                yield condition, state
 
 
 def _volume(space: Space, state: State) -> float:
@@ -135,11 +142,9 @@ def _explain(explainer: Explainer, way: Way, cells: list[Cell]) -> list[Explaine
             if example is None or not explainer.shows(example, way):
                 covered = False
                 break
-            box, proved = explainer.grow(example, way)
-            box = apart(box, boxes, example)
+            box, proved = explainer.grow(example, way, boxes)
             boxes.append(box)
-            found.append(Explained(way, example, box, proved))
-        _credit(explainer, found, cell, state)
+            found.append(Explained(way, example, box, proved, pairs=explainer.meeting(box)))
     for explained in found:
         explained.covered = covered
         explained.exact = covered and len(found) == 1 and explained.proved
@@ -152,11 +157,3 @@ def _state(explainer: Explainer, cell: Cell) -> State | None:
     if cell.condition is not TRUE:
         conditions.append(cell.condition)
     return space.assume_all(space.everything, conditions)
-
-
-def _credit(explainer: Explainer, found: list[Explained], cell: Cell, state: State) -> None:
-    """Count a cell's pair of outputs for the first region that it touches."""
-    for explained in found:
-        if explainer.state(explained.box, state) is not None:
-            explained.pairs.add(cell.outputs)
-            return

@@ -10,7 +10,7 @@ from itertools import combinations
 from soft import __version__
 from soft.bundle.model import Bundle
 from soft.bundle.terms_file import TermWriter
-from soft.crosscheck.behaviour import clauses, first_difference, severity
+from soft.crosscheck.behaviour import clauses, first_difference, kinds, severity
 from soft.crosscheck.cluster import Draft, cluster, identifier
 from soft.crosscheck.compare import Explained, Result, compare
 from soft.crosscheck.model import (
@@ -27,6 +27,7 @@ from soft.crosscheck.model import (
     Statistics,
 )
 from soft.crosscheck.outputs import Outputs, difference
+from soft.crosscheck.slices import Slices, slices_of
 from soft.crosscheck.sound import Soundness, soundness
 from soft.crosscheck.space import Input, Space
 from soft.crosscheck.walk import Side
@@ -38,6 +39,8 @@ from soft.trace import Trace, evaluate_trace
 
 # A stranger's conditions may be a puzzle; real ones take milliseconds.
 SECONDS_PER_QUERY = 20.0
+# On packet_out of two switches, 480 queries with eight equivalences of checksums among them: 5 s, and 27 s with z3.
+SOLVER = "bitwuzla"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +49,16 @@ class _Party:
 
     label: str
     place: int  # in the order in which the user named them
-    side: Side
+    bundle: Bundle
+    side: Side  # of the bundle over the parts of the fields
     soundness: Soundness
-
-    @property
-    def bundle(self) -> Bundle:
-        return self.side.bundle
 
 
 def crosscheck(
     bundles: Sequence[Bundle],
     labels: Sequence[str] | None = None,
     *,
-    solver: str = "z3",
+    solver: str = SOLVER,
     timeout: float = SECONDS_PER_QUERY,
     progress: Callable[[str], object] | None = None,
 ) -> Findings:
@@ -72,14 +72,18 @@ def crosscheck(
     scenario = bundles[0].scenario
     engine = Solver(solver, timeout=timeout)
     outputs = Outputs()
-    space = Space(scenario, engine)
+    whole = Space(scenario, engine)
+    slices = slices_of(bundles)
+    space = Space(slices.scenario, engine)
     # The order of names, not of arguments: (A, B) and (B, A) find the same.
     parties = []
     for place in sorted(range(len(bundles)), key=lambda place: labels[place]):
         if progress:
             progress(f"checking {labels[place]}")
-        found = soundness(bundles[place], labels[place], space)
-        parties.append(_Party(labels[place], place, Side(bundles[place], outputs, whole=found.whole), found))
+        bundle = bundles[place]
+        found = soundness(bundle, labels[place], whole)
+        side = Side(slices.bundle(bundle), outputs, whole=found.whole)
+        parties.append(_Party(labels[place], place, bundle, side, found))
     ranks = {party.label: rank for rank, party in enumerate(parties)}
     comparisons: list[Comparison] = []
     drafts: list[Draft] = []
@@ -88,10 +92,11 @@ def crosscheck(
             progress(f"{pair[0].label} and {pair[1].label}")
         begin, queries, kept = time.perf_counter(), engine.queries, space.kept
         try:
-            result = compare(space, pair[0].side, pair[1].side, outputs, progress)
+            witnesses = (slices.cut(path.witness) for party in pair for path in party.bundle.paths)
+            result = compare(space, pair[0].side, pair[1].side, outputs, witnesses, progress)
         except RecursionError:
             raise SoftError(f"{bundles[0].source}: terms nest too deep to be compared.") from None
-        made = [_draft(explained, pair, parties, space, ranks) for explained in result.explained]
+        made = [_draft(explained, pair, parties, space, slices, outputs, ranks) for explained in result.explained]
         statistics = Statistics(time.perf_counter() - begin, engine.queries - queries, space.kept - kept)
         comparisons.append(_comparison(pair, result, made, scenario.name, statistics))
         drafts += made
@@ -175,22 +180,25 @@ def _draft(
     pair: tuple[_Party, _Party],
     parties: Sequence[_Party],
     space: Space,
+    slices: Slices,
+    outputs: Outputs,
     ranks: Mapping[str, int],
 ) -> Draft:
     """A region as a finding, in the order in which the user named the agents."""
-    scenario, values = space.scenario, explained.example
+    scenario, parts = slices.original, explained.example
+    values = slices.join(parts)
     first, second = sorted(pair, key=lambda party: party.place)
-    traces = {party.label: _trace(party, values) for party in parties}
+    traces = {party.label: _trace(party, parts, values) for party in parties}
     left, right = traces[first.label], traces[second.label]
     assert left is not None
     assert right is not None
     words = clauses(left, right, scenario)
     others = tuple(
-        _behaviour(party, values, trace, clauses(trace, left, scenario)[0] if trace != left else words[0])
+        _behaviour(party, parts, trace, clauses(trace, left, scenario)[0] if trace != left else words[0])
         for party in sorted(parties, key=lambda party: party.place)
         if party not in pair and (trace := traces[party.label]) is not None
     )
-    fields = field_sets(scenario, explained.box.fields, space.domain)
+    fields = field_sets(slices, explained.box.fields, space.domain)
     region = Region(
         fields=fields,
         relations=explained.box.relations,
@@ -198,7 +206,8 @@ def _draft(
         proved=explained.proved,
         exact=explained.exact,
     )
-    deciding = tuple(name for name in scenario.variable_names if name in explained.box.names)
+    named = {slices.parts[name].field if name in slices.parts else name for name in explained.box.names}
+    deciding = tuple(name for name in scenario.variable_names if name in named)
     way = explained.way
     finding = Finding(
         id=identifier(
@@ -206,14 +215,14 @@ def _draft(
             scenario.name,
             [ranks[party.label] for party in pair],
             (way.left, way.right, way.what),
-            [(field.field, [list(map(str, interval)) for interval in field.intervals]) for field in fields],
+            [(f.name, f.low, [list(map(str, interval)) for interval in f.intervals]) for f in fields],
             explained.box.relations,
         ),
         cluster="",
         scenario=scenario.name,
         agents=(first.label, second.label),
         severity=severity(left, right),
-        behaviours=(_behaviour(first, values, left, words[0]), _behaviour(second, values, right, words[1])),
+        behaviours=(_behaviour(first, parts, left, words[0]), _behaviour(second, parts, right, words[1])),
         others=others,
         difference=first_difference(left, right),
         example=example_of(scenario, values),
@@ -225,20 +234,29 @@ def _draft(
     like_left, like_right = (
         tuple(ranks[label] for label, trace in traces.items() if trace == traces[party.label]) for party in pair
     )
-    return Draft(finding, way, (like_left, like_right), explained.covered, (left, right))
+    met = frozenset((kinds(outputs.traces[a]), kinds(outputs.traces[b])) for a, b in explained.pairs)
+    return Draft(
+        finding,
+        way,
+        (like_left, like_right),
+        swapped=first is not pair[0],
+        met=met,
+        covered=explained.covered,
+        traces=(left, right),
+    )
 
 
-def _trace(party: _Party, values: Input) -> Trace | None:
-    """What an agent does with an input; None if that was not explored."""
-    twig = party.side.follow(values)
+def _trace(party: _Party, parts: Input, values: Input) -> Trace | None:
+    """What an agent does with an input (by parts of fields, and by fields); None if that was not explored."""
+    twig = party.side.follow(parts)
     if twig is None:
         return None
     path = party.bundle.paths[party.side.path(twig)]
     return evaluate_trace(party.bundle.traces[path.trace], values)
 
 
-def _behaviour(party: _Party, values: Input, trace: Trace, summary: str) -> Behaviour:
-    twig = party.side.follow(values)
+def _behaviour(party: _Party, parts: Input, trace: Trace, summary: str) -> Behaviour:
+    twig = party.side.follow(parts)
     assert twig is not None
     number = party.side.path(twig)
     path = party.bundle.paths[number]

@@ -36,6 +36,7 @@ LONGEST_TEXT = 2_000
 LONGEST_SCENARIO = 1 << 20
 LONGEST_PAYLOAD = 2 * 65_535 + 1
 _HEX = re.compile(r"(?:[0-9a-f]{2})*\Z")
+_PART = re.compile(r"([^\[\]]+)(?:\[[0-9]{1,5}:[0-9]{1,5}\])?\Z")
 _ID = re.compile(r"[0-9a-f]{12}\Z")
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(?:/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}){0,3}\Z")
 
@@ -78,27 +79,35 @@ class Example(_Struct, frozen=True):
 class FieldSet(_Struct, frozen=True):
     """The values that a field has in a region: closed intervals in ascending order. `text` says it for people.
 
-    With a `mask`, it is `value & mask` that lies in one of the intervals: a test of low bits, such as flags.
+    `field` is the scenario's. With `bits`, the intervals are those of a part of it: that many bits, from bit `low` (0
+    is the lowest) on. `name` is what people call that part: m0.actions.0.vlan_vid for the head of m0.actions.0.body.
     """
 
     field: str
     intervals: tuple[tuple[int, int], ...]
     text: str
-    mask: int | None = None
+    low: int = 0
+    bits: int | None = None
+    name: str = ""
 
     def holds(self, value: int) -> bool:
         """Whether the field may have a value."""
-        if self.mask is not None:
-            value &= self.mask
-        return any(low <= value <= high for low, high in self.intervals)
+        part = value >> self.low
+        if self.bits is not None:
+            part &= (1 << self.bits) - 1
+        return any(low <= part <= high for low, high in self.intervals)
 
 
 class Relation(_Struct, frozen=True):
-    """What a region says about two fields at once."""
+    """What a region says about two fields at once. A part of a field is written with its bits: `m0.x.body[31:16]`."""
 
     left: str
     operator: Literal["=", "≠"]
     right: str
+
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """Whether an input satisfies it."""
+        return (_part(values, self.left) == _part(values, self.right)) == (self.operator == "=")
 
 
 class Region(_Struct, frozen=True):
@@ -117,8 +126,16 @@ class Region(_Struct, frozen=True):
     def holds(self, values: Mapping[str, int]) -> bool:
         """Whether an input lies in the region."""
         return all(field.holds(values[field.field]) for field in self.fields) and all(
-            (values[r.left] == values[r.right]) == (r.operator == "=") for r in self.relations
+            relation.holds(values) for relation in self.relations
         )
+
+
+def _part(values: Mapping[str, int], name: str) -> int:
+    field, bracket, bits = name.partition("[")
+    if not bracket:
+        return values[field]
+    high, _, low = bits.rstrip("]").partition(":")
+    return values[field] >> int(low) & ((1 << (int(high) - int(low) + 1)) - 1)
 
 
 # ---------------------------------------------------------------------------------------------- outputs
@@ -376,6 +393,7 @@ def _check(findings: Findings) -> None:
         for id in comparison.findings:
             _known(id, ids, "finding")
     for finding in findings.findings:
+        _check_region(finding)
         _known(finding.scenario, scenarios, "scenario")
         _known(finding.cluster, clusters, "cluster")
         for behaviour in (*finding.behaviours, *finding.others):
@@ -389,6 +407,20 @@ def _check(findings: Findings) -> None:
         for id in cluster.findings:
             _known(id, ids, "finding")
         _check_file(cluster.folder)
+
+
+def _check_region(finding: Finding) -> None:
+    values = finding.example.values
+    names = [field.field for field in finding.region.fields]
+    for relation in finding.region.relations:
+        names += [relation.left, relation.right]
+    for name in names:
+        match = _PART.match(name)
+        if match is None or match[1] not in values:
+            raise SoftError(f"{name[:60]!r} is not a field of the finding's example.")
+    for field in finding.region.fields:
+        if not 0 <= field.low < 1 << 16 or not 1 <= (field.bits or 1) < 1 << 16:
+            raise SoftError(f"A part of the field {field.field[:60]!r} has bits that no field has.")
 
 
 def _check_file(name: str) -> None:

@@ -8,8 +8,9 @@ fields that act together: the region gives way in one of them, as little as poss
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from soft.crosscheck.behaviour import Way, way_of
 from soft.crosscheck.model import Relation
@@ -103,14 +104,17 @@ class Explainer:
 
     # ---------------------------------------------------------------------------------------------- growing
 
-    def grow(self, example: Input, way: Way) -> tuple[Box, bool]:
-        """The largest region around an example that could be found, and whether it is proved."""
+    def grow(self, example: Input, way: Way, others: Sequence[Box] = ()) -> tuple[Box, bool]:
+        """The largest region around an example that could be found, and whether it is proved.
+
+        What `others` hold anyway is left out where that leaves a box.
+        """
         lines = Box(self._lines(example, way))
         for start in dict.fromkeys((self._unequal_lines(lines, example), lines)):
             box = self._proved(start, example, way)
             if box is not None:
-                box = self._related(self._regrown(box, start, example, way), example, way)
-                return self._simple(box), True
+                box = apart(self._regrown(box, start, example, way), others, example)
+                return self._simple(self._related(box, example, way)), True
         # What acts together is not a box: keep to the example in every field that the two paths look at.
         pinned = {name: single(example[name]) for name in self._looked_at(example)}
         box = Box(pinned)
@@ -159,11 +163,16 @@ class Explainer:
         names = list(box.fields)
         for number, left in enumerate(names):
             for right in names[:number]:
-                if self.space.widths[left] == self.space.widths[right] and (
+                if self._comparable(left, right) and (
                     self._hole(box, left, example[right]) or self._hole(box, right, example[left])
                 ):
                     box = self._apart(box, example, Relation(right, "≠", left))
         return box
+
+    def _comparable(self, left: str, right: str) -> bool:
+        """Whether two fields may hold the same kind of thing: a type and a port that are equal are so by chance."""
+        a, b = self.space.scenario.variable(left), self.space.scenario.variable(right)
+        return a.width == b.width and (a.names is b.names or a.names is None or b.names is None)
 
     def _hole(self, box: Box, name: str, value: int) -> bool:
         """Whether a field may not have a value, but may have those beside it."""
@@ -275,6 +284,12 @@ class Explainer:
                 return False, None
         return True, None
 
+    def meeting(self, box: Box) -> frozenset[tuple[int, int]]:
+        """The pairs of outputs that meet in a box."""
+        state = self.state(box)
+        walk = () if state is None else islice(self._walk(state), _MOST_OVERLAPS)
+        return frozenset((overlap.left.output, overlap.right.output) for overlap in walk)
+
     def _walk(self, state: State) -> Iterator[Overlap]:
         return overlaps(self.space, self.left, self.right, self.outputs, state, agreeing=True)
 
@@ -328,9 +343,7 @@ class Explainer:
     ) -> Relation | None:
         """That two fields are unequal, if the stranger has equal ones, and one step beside it is no stranger."""
         left, right = names
-        if self.space.widths[left] != self.space.widths[right] or stranger[left] != stranger[right]:
-            return None
-        if example[left] == example[right]:
+        if not self._comparable(left, right) or stranger[left] != stranger[right] or example[left] == example[right]:
             return None
         for value in (stranger[left] - 1, stranger[left] + 1):
             beside = {**stranger, left: value}
@@ -365,15 +378,19 @@ class Explainer:
         names = [name for name, allowed in box.fields.items() if count(allowed) == 1]
         for number, left in enumerate(names):
             for right in names[:number]:
-                if self.space.widths[left] == self.space.widths[right] and example[left] == example[right]:
+                if self._comparable(left, right) and example[left] == example[right]:
                     wider = self._diagonal(box, example, left, right, way)
                     if wider is not None:
                         return wider
         return box
 
     def _simple(self, box: Box) -> Box:
-        """A field that is unequal to one with a single value just lacks that value."""
+        """A field that is unequal to one with a single value just lacks that value; one that has no value in common
+        with another is unequal anyway."""
         for relation in box.relations:
+            sides = [box.fields.get(name, self.space.domain[name]) for name in (relation.left, relation.right)]
+            if relation.operator == "≠" and not intersect(*sides):
+                box = Box(box.fields, tuple(r for r in box.relations if r != relation))
             for name, other in ((relation.left, relation.right), (relation.right, relation.left)):
                 fixed = box.fields.get(other, self.space.domain[other])
                 if relation.operator == "≠" and relation in box.relations and count(fixed) == 1:
@@ -407,7 +424,7 @@ def _with(box: Box, name: str, allowed: Intervals, domain: Intervals) -> Box:
 # ---------------------------------------------------------------------------------------------- covering
 
 
-def apart(box: Box, others: list[Box], example: Input) -> Box:
+def apart(box: Box, others: Sequence[Box], example: Input) -> Box:
     """A box without what other boxes hold anyway, where that leaves a box: two causes are then told apart."""
     for other in others:
         if other.relations and not set(other.relations) <= set(box.relations):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from soft import __version__
 from soft.bundle.reader import read
-from soft.crosscheck.crosscheck import SECONDS_PER_QUERY, condition_files, crosscheck, unique_labels
+from soft.crosscheck.crosscheck import SECONDS_PER_QUERY, SOLVER, condition_files, crosscheck, unique_labels
 from soft.crosscheck.model import FORMAT, SEVERITIES, Agent, Findings
 from soft.crosscheck.sources import Plan
 
@@ -29,7 +29,7 @@ class Task:
 def run(
     plan: Plan,
     *,
-    solver: str = "z3",
+    solver: str = SOLVER,
     timeout: float = SECONDS_PER_QUERY,
     jobs: int = 1,
     progress: Callable[[str], object] | None = None,

@@ -65,6 +65,7 @@ class Space:
         self._intersections: dict[tuple[int, int], tuple[Intervals, Intervals, Intervals]] = {}
         self._meanings: dict[int, tuple[Intervals, Term]] = {}
         self._models: dict[frozenset[Term], list[Input]] = {}
+        self._possible: dict[Term, bool] = {}
         self._answers: dict[tuple[frozenset[Term], tuple[int, ...]], tuple[tuple[Intervals, ...], Answer]] = {}
         everything: State | None = State({})
         for condition in scenario.domain:
@@ -92,6 +93,13 @@ class Space:
                 return None
             found = self.assume(found, condition)
         return found
+
+    def possible(self, condition: Term) -> bool:
+        """Whether a condition can hold at all. Of two checksums that is asked for many paths, and is a long proof."""
+        known = self._possible.get(condition)
+        if known is None:
+            known = self._possible[condition] = self.assume(self.everything, condition) is not None
+        return known
 
     def restrict(self, state: State, name: str, allowed: Intervals) -> State | None:
         """The part of a state in which a field has one of the given values."""
@@ -293,13 +301,15 @@ def member(term: Term, values: Intervals) -> Term:
     return terms.disj(*choices)
 
 
-def substitute(root: Term, values: Mapping[str, int]) -> Term:
-    """A term with some of its variables replaced by numbers, simplified."""
+def substitute(root: Term, values: Mapping[str, int] | Mapping[str, Term]) -> Term:
+    """A term with some of its variables replaced by numbers or terms, simplified."""
+    if root.variables.isdisjoint(values):
+        return root
     done: dict[Term, Term] = {}
     for term in post_order((root,)):
         if term.op == "var":
-            name = term.args[0]
-            done[term] = terms.const(values[name], term.width) if name in values else term
+            new = values.get(term.args[0])
+            done[term] = term if new is None else new if isinstance(new, Term) else terms.const(new, term.width)
         elif term.variables.isdisjoint(values):
             done[term] = term
         else:

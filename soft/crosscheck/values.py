@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from soft.solve import terms
 from soft.solve.terms import Term
 from soft.solve.vector import evaluate_vector
 
@@ -163,10 +164,12 @@ class _Solutions:
             return complement(self.truth(args[0]), self._width)
         if op == "and":
             result = full(self._width)
-            for part in args:
+            for part in _bytes_joined(args):
                 result = self._bounded(intersect(result, self.truth(part)))
             return result
         if op == "or":
+            if all(part.op == "not" for part in args):
+                return complement(self.truth(terms.conj(*[part.args[0] for part in args])), self._width)
             return self._bounded(union(*[self.truth(part) for part in args]))
         if op in ("=", "bvult", "bvule", "bvslt", "bvsle"):
             return self._comparison(op, args[0], args[1])
@@ -273,6 +276,27 @@ class _Solutions:
         if len(intervals) > _MANY:
             raise _TooHard
         return intervals
+
+
+def _bytes_joined(parts: tuple[Term, ...]) -> list[Term]:
+    """A field that is compared byte by byte, compared as a whole: the values of its low bytes alone are too many."""
+    cut = {
+        (part.args[0].args[0], part.args[0].args[1]): part
+        for part in parts
+        if part.op == "=" and part.args[0].op == "extract" and part.args[1].op == "const"
+    }
+    runs: list[list[Term]] = []
+    for (high, _), part in sorted(cut.items(), reverse=True):
+        if runs and runs[-1][-1].args[0].args[1] == high + 1 and runs[-1][-1].args[0].args[2] is part.args[0].args[2]:
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+    joined = []
+    for run in runs:
+        whole = terms.concat(*[part.args[0] for part in run])
+        joined.append(terms.eq(whole, terms.concat(*[part.args[1] for part in run])))
+    known = {id(part) for part in cut.values()}
+    return joined + [part for part in parts if id(part) not in known]
 
 
 def _order(or_equal: bool, constant: int, left: bool, most: int) -> Intervals:

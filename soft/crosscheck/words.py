@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from soft.crosscheck.model import EventRecord, Example, FieldSet, Relation, StepBytes
-from soft.crosscheck.values import Intervals, complement, count, intersect, low_bits
-from soft.openflow.layout import Field, layout_of
+from soft.crosscheck.slices import Slice, Slices, name_of
+from soft.crosscheck.values import Intervals, complement, count, full, intersect, low_bits, union
+from soft.openflow.layout import Field, Pad, layout_of
 from soft.scenarios.model import Probe, Scenario, Send, Variable, Wait
 from soft.trace import Crash, Event, Message, Packet, Trace
 
@@ -14,8 +15,8 @@ from soft.trace import Crash, Event, Message, Packet, Trace
 _MOST_SHOWN = 8
 # Named values that are listed one by one, though they stand side by side.
 _MOST_NAMES = 4
-# Intervals past which a set is told as a test of low bits, if it is one.
-_MANY = 16
+# Intervals past which parts of a field are told one by one.
+_MANY = 64
 
 
 def event_records(trace: Trace, openflow: str) -> tuple[EventRecord, ...]:
@@ -72,27 +73,106 @@ def _setting(variable: Variable, value: int) -> str:
 
 
 def field_sets(
-    scenario: Scenario, region: Mapping[str, Intervals], domain: Mapping[str, Intervals]
+    slices: Slices, region: Mapping[str, Intervals], domain: Mapping[str, Intervals]
 ) -> tuple[FieldSet, ...]:
-    """The fields of a region in the scenario's order, each with its values in words."""
-    return tuple(
-        _field_set(v, region[v.name], _field_text(scenario, v, region, domain))
-        for v in scenario.variables
-        if v.name in region
-    )
+    """The fields of a region in the scenario's order, each with its values in words.
+
+    Parts of one field that people know as one thing, such as a VLAN id, are put together again.
+    """
+    found: list[FieldSet] = []
+    for variable in slices.original.variables:
+        left = {part: region.get(name) for name, part in slices.parts.items() if part.field == variable.name}
+        if not left:
+            left = {Slice(variable.name, 0, variable.width): region.get(variable.name)}
+        for thing, low in _things(slices.original, variable, region):
+            _part_at(left, low, thing.width)
+            inside = [part for part in left if low <= part.low and part.low + part.width <= low + thing.width]
+            bound = any(left[part] is not None for part in inside)
+            joined = _joined(sorted(inside, key=lambda part: -part.low), left, thing.width) if bound else None
+            if joined is not None:
+                within = domain[variable.name] if thing is variable and variable.name in domain else full(thing.width)
+                found.append(_named_part(variable, thing, low, joined, within))
+                for part in inside:
+                    del left[part]
+        for part, rest in left.items():
+            if rest is not None:
+                alone = Variable(name_of(part), part.width, 0)
+                found.append(_named_part(variable, alone, part.low, rest, full(part.width)))
+    return tuple(found)
 
 
-def _field_set(variable: Variable, values: Intervals, text: str) -> FieldSet:
-    if len(values) > _MANY:
-        low = low_bits(values, variable.width)
-        if low is not None:
-            return FieldSet(variable.name, low[0], text, low[1])
-    return FieldSet(variable.name, values, text)
+def _part_at(left: dict[Slice, Intervals | None], low: int, width: int) -> None:
+    """Part a slice in two where a thing that people know begins, if its values leave all below that free."""
+    for part, values in list(left.items()):
+        free = low - part.low
+        if free > 0 and part.low + part.width == low + width and (values is None or _low_bits_free(values, free)):
+            del left[part]
+            head = None if values is None else tuple((first >> free, last >> free) for first, last in values)
+            left[Slice(part.field, low, width)] = head
+            left[Slice(part.field, part.low, free)] = None
+
+
+def _low_bits_free(values: Intervals, bits: int) -> bool:
+    mask = (1 << bits) - 1
+    return all(low & mask == 0 and high & mask == mask for low, high in values)
+
+
+def _named_part(variable: Variable, thing: Variable, low: int, values: Intervals, domain: Intervals) -> FieldSet:
+    text = f"{thing.name} {_values_text(thing, values, domain)}"
+    bits = thing.width if thing.width < variable.width else None
+    return FieldSet(variable.name, values, text, low, bits, thing.name)
+
+
+def _things(scenario: Scenario, variable: Variable, region: Mapping[str, Intervals]) -> Iterator[tuple[Variable, int]]:
+    """What people know parts of a field as: the fields of an action whose type is known, or else the field as a whole.
+
+    Each with the number of its lowest bit.
+    """
+    stem, _, last = variable.name.rpartition(".")
+    kinds = region.get(f"{stem}.type")
+    if last == "body" and kinds and count(kinds) == 1:
+        for template in layout_of(scenario.openflow).actions.values():
+            if template.code == kinds[0][0]:
+                low = variable.width
+                for element in template.elements:
+                    if not isinstance(element, Field | Pad) or element.bits > low:
+                        break
+                    low -= element.bits
+                    if isinstance(element, Field):
+                        name = f"{stem}.{element.name}"
+                        yield Variable(name, element.bits, 0, kind=element.kind, names=element.names), low
+    yield variable, 0
+
+
+def _joined(parts: Sequence[Slice], values: Mapping[Slice, Intervals | None], width: int) -> Intervals | None:
+    """The values of parts, from the highest down, as values of the whole; None if these are not a few intervals."""
+    if sum(part.width for part in parts) != width:
+        return None
+    result: Intervals = ((0, 0),)
+    for part in parts:
+        allowed = values[part]
+        if len(parts) == 1 and allowed is not None:
+            return allowed
+        if allowed is None or allowed == full(part.width):
+            result = tuple((low << part.width, (high + 1 << part.width) - 1) for low, high in result)
+            continue
+        if count(result) * len(allowed) > _MANY:
+            return None
+        heads = [head << part.width for low, high in result for head in range(low, high + 1)]
+        result = union(*[tuple((head + low, head + high) for low, high in allowed) for head in heads])
+    return result
+
+
+def constraint_texts(fields: Sequence[FieldSet], relations: Sequence[Relation]) -> list[str]:
+    """What a region says, one text for each field and relation."""
+    names = {name_of(Slice(f.field, f.low, f.bits)): f.name for f in fields if f.bits is not None and f.name}
+    related = [f"{names.get(r.left, r.left)} {r.operator} {names.get(r.right, r.right)}" for r in relations]
+    return [field.text for field in fields] + related
 
 
 def region_text(fields: Sequence[FieldSet], relations: Sequence[Relation]) -> str:
     """A region in one line."""
-    parts = [field.text for field in fields] + [f"{r.left} {r.operator} {r.right}" for r in relations]
+    parts = constraint_texts(fields, relations)
     return f"{', '.join(parts)}; everything else free" if parts else "every input"
 
 
@@ -110,51 +190,9 @@ def subject(scenario: Scenario, fields: Sequence[str]) -> tuple[str, str]:
     return " and ".join(dict.fromkeys(names)), f"{ids[0]}." if len(ids) == 1 else ""
 
 
-def _field_text(
-    scenario: Scenario, variable: Variable, region: Mapping[str, Intervals], domain: Mapping[str, Intervals]
-) -> str:
-    part = _action_part(scenario, variable, region)
-    name, width = variable.name, variable.width
-    values, within = region[name], domain[name]
-    shown = variable
-    if part is not None:
-        name, width, shown = part
-        shift = variable.width - width
-        values, within = _shortened(values, shift), _shortened(within, shift)
-    return f"{name} {_values_text(shown, values, within, width)}"
-
-
-def _action_part(
-    scenario: Scenario, variable: Variable, region: Mapping[str, Intervals]
-) -> tuple[str, int, Variable] | None:
-    """The field at the head of an action's body, if the action's type is known and the rest of the body is free."""
-    stem, _, last = variable.name.rpartition(".")
-    kinds = region.get(f"{stem}.type")
-    if last != "body" or not kinds or count(kinds) != 1:
-        return None
-    layout = layout_of(scenario.openflow)
-    for template in layout.actions.values():
-        if template.code == kinds[0][0] and template.elements and isinstance(template.elements[0], Field):
-            first = template.elements[0]
-            free = variable.width - first.bits
-            if first.bits <= variable.width and _low_bits_free(region[variable.name], free):
-                short = Variable(f"{stem}.{first.name}", first.bits, 0, kind=first.kind, names=first.names)
-                return short.name, first.bits, short
-    return None
-
-
-def _low_bits_free(values: Intervals, bits: int) -> bool:
-    mask = (1 << bits) - 1
-    return all(low & mask == 0 and high & mask == mask for low, high in values)
-
-
-def _shortened(values: Intervals, bits: int) -> Intervals:
-    return tuple((low >> bits, high >> bits) for low, high in values)
-
-
-def _values_text(variable: Variable, values: Intervals, domain: Intervals, width: int) -> str:
+def _values_text(variable: Variable, values: Intervals, domain: Intervals) -> str:
     """The relation of a field to its values: "= set_vlan_vid", "≥ 4096", "≠ 0", "in {1, 3, 5 to 9}"."""
-    show = variable.show
+    show, width = variable.show, variable.width
     if count(values) == 1:
         return f"= {show(values[0][0])}"
     excluded = intersect(domain, complement(values, width))

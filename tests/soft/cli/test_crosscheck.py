@@ -92,7 +92,7 @@ def test_folders_compare_scenario_by_scenario(lab: Path, tmp_path: Path, jobs: i
 
 
 def test_three_agents(lab: Path) -> None:
-    result = run(lab / "lax" / "tiny", lab / "strict" / "tiny", lab / "lax" / "tiny", "--solver", "bitwuzla")
+    result = run(lab / "lax" / "tiny", lab / "strict" / "tiny", lab / "lax" / "tiny", "--solver", "z3")
     assert result.exit_code == 1
     assert "[odd one out: strict]" in result.stdout
     assert "lax and lax (2) agree" in result.stdout

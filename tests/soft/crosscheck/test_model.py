@@ -68,13 +68,16 @@ def test_missing_findings(tmp_path: Path) -> None:
 
 
 def test_a_region_holds_its_inputs() -> None:
-    flags = FieldSet("flags", ((4, 7),), "flags & 4 ≠ 0", mask=7)
+    flags = FieldSet("flags", ((1, 1),), "flags[2:2] = 1", low=2, bits=1)
     port = FieldSet("port", ((1, 4), (9, 9)), "port in {1 to 4, 9}")
     region = Region((flags, port), (Relation("port", "≠", "in_port"),), "", True, False)
     assert region.holds({"flags": 0xFFFC, "port": 9, "in_port": 1})
     assert not region.holds({"flags": 0xFFF8, "port": 9, "in_port": 1})
     assert not region.holds({"flags": 4, "port": 5, "in_port": 1})
     assert not region.holds({"flags": 4, "port": 3, "in_port": 3})
+    parts = Relation("body[31:16]", "=", "port")
+    assert parts.holds({"body": 0x1234_5678, "port": 0x1234})
+    assert not parts.holds({"body": 0x1234_5678, "port": 0x5678})
 
 
 def test_verdict_is_the_worst() -> None:
