@@ -26,10 +26,13 @@ from soft.report.html_overview import (
     matrix,
 )
 from soft.report.markup import Html, safe, tag
+from soft.report.picture import Pictures
 from soft.report.scenes import Scene
 from soft.report.text import confirmation, many
 
 NAME = "report.html"
+# Findings of a cluster that show at once; a cluster has one cause, and its first findings tell it.
+_MOST_IN_SIGHT = 5
 _KEYS = {
     "j or k": "next or previous finding",
     "Enter": "open or close the finding",
@@ -68,6 +71,7 @@ def _digest(text: str) -> str:
 
 
 def _body(findings: Findings, scenes: Mapping[str, Scene], changes: Changes | None) -> Html:
+    drawn = _Comparisons(findings, scenes)
     return safe(
         [
             header(findings),
@@ -76,7 +80,7 @@ def _body(findings: Findings, scenes: Mapping[str, Scene], changes: Changes | No
             _filters(findings, changes) if findings.findings else None,
             tag(
                 "main",
-                [_cluster(findings, cluster, scenes, changes) for cluster in findings.clusters],
+                [_cluster(findings, cluster, scenes, changes, drawn) for cluster in findings.clusters],
                 tag(
                     "p",
                     "No finding matches. ",
@@ -96,14 +100,34 @@ def _body(findings: Findings, scenes: Mapping[str, Scene], changes: Changes | No
 # ---------------------------------------------------------------------------------------------- clusters
 
 
-def _cluster(findings: Findings, cluster: Cluster, scenes: Mapping[str, Scene], changes: Changes | None) -> Html:
+class _Comparisons:
+    """What findings of the same two agents in the same scenario have in common."""
+
+    def __init__(self, findings: Findings, scenes: Mapping[str, Scene]) -> None:
+        groups: dict[tuple[str, tuple[str, str]], list[Finding]] = {}
+        for finding in findings.findings:
+            groups.setdefault((finding.scenario, finding.agents), []).append(finding)
+        self._pictures = {key: Pictures(group, scenes[key[0]]) for key, group in groups.items()}
+        self._doubtful = {(c.scenario, c.agents) for c in findings.comparisons if c.doubts}
+
+    def pictures(self, finding: Finding) -> Pictures:
+        return self._pictures[finding.scenario, finding.agents]
+
+    def sure(self, finding: Finding) -> bool:
+        """Whether the agents are proved to agree wherever there is no finding."""
+        return (finding.scenario, finding.agents) not in self._doubtful
+
+
+def _cluster(
+    findings: Findings, cluster: Cluster, scenes: Mapping[str, Scene], changes: Changes | None, drawn: _Comparisons
+) -> Html:
     members = findings.of(cluster)
     labels = [agent.label for agent in findings.agents]
     agents = list(dict.fromkeys(label for finding in members for label in finding.agents))
     notes = [
         tag("span", cluster.scenario),
         tag("span", many(len(members), "finding")),
-        tag("span", "decided by ", [part for name in cluster.fields for part in (tag("code", name), Html(" "))])
+        tag("span", "decided by ", [tag("code", name) for name in cluster.fields])
         if cluster.fields
         else tag("span", "on every input"),
         tag("span", "odd one out: ", agent_name(cluster.odd_one_out, labels))
@@ -111,14 +135,20 @@ def _cluster(findings: Findings, cluster: Cluster, scenes: Mapping[str, Scene], 
         else None,
         None if cluster.covered else tag("span", "there may be more such inputs than the findings cover"),
     ]
-    items = []
-    for finding in members:
-        peers = [f for f in findings.findings if f.scenario == finding.scenario and f.agents == finding.agents]
-        sure = any(
-            c.scenario == finding.scenario and c.agents == finding.agents and not c.doubts for c in findings.comparisons
+    items = [
+        finding_html(
+            findings,
+            finding,
+            drawn.pictures(finding),
+            scenes[finding.scenario],
+            changes.of(finding.id) if changes is not None else None,
+            drawn.sure(finding),
         )
-        change = changes.of(finding.id) if changes is not None else None
-        items.append(finding_html(findings, finding, peers, scenes[finding.scenario], change, sure))
+        for finding in members
+    ]
+    if len(items) > _MOST_IN_SIGHT + 1:
+        title = tag("summary", f"{len(items) - _MOST_IN_SIGHT} more findings with the same cause")
+        items[_MOST_IN_SIGHT:] = [tag("details", title, items[_MOST_IN_SIGHT:], class_="more")]
     return tag(
         "article",
         tag(

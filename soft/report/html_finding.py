@@ -9,7 +9,7 @@ from soft.report.align import Row, differing, payload, rows
 from soft.report.files import finding_files
 from soft.report.hexdump import WIDTH, dump, printable, runs
 from soft.report.markup import Html, safe, tag
-from soft.report.picture import picture
+from soft.report.picture import Pictures
 from soft.report.scenes import Scene, deciding_fields, free_fields, run_command, step_words
 from soft.report.svg import COLOURS, behaviours, svg, swatch
 from soft.report.text import confirmation, region_claim
@@ -23,7 +23,7 @@ CONFIRMATIONS = {
 
 
 def finding_html(
-    findings: Findings, finding: Finding, peers: Sequence[Finding], scene: Scene, change: str | None, sure: bool
+    findings: Findings, finding: Finding, pictures: Pictures, scene: Scene, change: str | None, sure: bool
 ) -> Html:
     """A finding that opens and closes. `sure`: where there is no finding, the agents are proved to agree."""
     status = confirmation(finding)
@@ -32,7 +32,7 @@ def finding_html(
         "details",
         tag(
             "summary",
-            tag("span", finding.region.text, class_="region"),
+            tag("span", finding.region.text.removesuffix("; everything else free"), class_="region"),
             tag(
                 "span",
                 badge(change, f"change {change.split()[0]}") if change is not None else None,
@@ -52,7 +52,7 @@ def finding_html(
             _behaviours(finding, labels),
             _region(finding, scene),
             _traces(finding, scene, labels),
-            _picture(finding, peers, scene, sure),
+            _picture(finding, pictures, scene, sure),
             _example(finding, scene),
             _repeat(finding, scene, labels),
             class_="body",
@@ -206,8 +206,8 @@ def _hex_lines(data: bytes, marked: Set[int], kind: str | None) -> Iterator[Html
 # ---------------------------------------------------------------------------------------------- picture
 
 
-def _picture(finding: Finding, peers: Sequence[Finding], scene: Scene, sure: bool) -> Html | None:
-    made = picture(finding, peers, scene)
+def _picture(finding: Finding, pictures: Pictures, scene: Scene, sure: bool) -> Html | None:
+    made = pictures.picture(finding)
     if made is None:
         return None
     axes = {made.x.part.field} | ({made.y.part.field} if made.y is not None else set())

@@ -10,8 +10,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from soft.crosscheck.model import Behaviour, EventRecord, Finding
 from soft.launch.handshake import FEATURES_REPLY, FEATURES_REQUEST, FEATURES_XID, HEADER, HELLO, HELLO_XID
@@ -26,15 +26,13 @@ _CONTROLLER, _SWITCH = ("02:00:00:00:ff:01", "192.0.2.254"), ("02:00:00:00:ff:02
 _IN, _OUT = 1, 2  # directions as pcapng counts them, seen from the switch
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """A frame on one of the wires."""
+class _Frame(bytes):
+    """A frame on one of the wires. scapy's writer looks for these attributes."""
 
-    seconds: float
-    interface: str
-    data: Any  # a scapy packet, or bytes
+    time: float
+    sniffed_on: str
     direction: int
-    comment: str = ""
+    comments: list[bytes] | None
 
 
 @dataclass(slots=True)
@@ -75,42 +73,49 @@ class _Conversation:
         self._add(f"port {port}", data, direction, comment)
 
     def _segment(self, from_controller: bool, flags: str, data: bytes, comment: str) -> None:
-        from scapy.layers.inet import IP, TCP
-        from scapy.layers.l2 import Ether
-
-        source, target = (_CONTROLLER, _SWITCH) if from_controller else (_SWITCH, _CONTROLLER)
-        ports = (PORT, _SWITCH_PORT) if from_controller else (_SWITCH_PORT, PORT)
         numbers = (self.controller, self.switch) if from_controller else (self.switch, self.controller)
-        packet = (
-            Ether(src=source[0], dst=target[0])
-            / IP(src=source[1], dst=target[1], id=len(self.frames) & 0xFFFF, flags="DF")
-            / TCP(sport=ports[0], dport=ports[1], flags=flags, seq=numbers[0], ack=numbers[1] if "A" in flags else 0)
-        )
-        self._add("control", packet / data if data else packet, _IN if from_controller else _OUT, comment)
+        frame = _segment(from_controller, flags, numbers[0], numbers[1] if "A" in flags else 0, data)
+        self._add("control", frame, _IN if from_controller else _OUT, comment)
 
-    def _add(self, interface: str, data: Any, direction: int, comment: str) -> None:
-        self.frames.append(_Frame(self.seconds, interface, data, direction, comment))
+    def _add(self, interface: str, data: bytes, direction: int, comment: str) -> None:
+        frame = _Frame(data)
+        # scapy cuts off below a microsecond, and a float may be just short of one.
+        frame.time = self.seconds + 1e-7
+        frame.sniffed_on = interface
+        frame.direction = direction
+        frame.comments = [comment.encode()] if comment else None
+        self.frames.append(frame)
         self.seconds += 0.001
+
+
+# A segment takes scapy a millisecond, and most are the same for all agents and findings.
+@lru_cache(maxsize=512)
+def _segment(from_controller: bool, flags: str, sequence: int, acknowledged: int, data: bytes) -> bytes:
+    from scapy.layers.inet import IP, TCP
+    from scapy.layers.l2 import Ether
+
+    source, target = (_CONTROLLER, _SWITCH) if from_controller else (_SWITCH, _CONTROLLER)
+    ports = (PORT, _SWITCH_PORT) if from_controller else (_SWITCH_PORT, PORT)
+    packet = (
+        Ether(src=source[0], dst=target[0])
+        / IP(src=source[1], dst=target[1], flags="DF")
+        / TCP(sport=ports[0], dport=ports[1], flags=flags, seq=sequence, ack=acknowledged)
+    )
+    return bytes(packet / data if data else packet)
 
 
 def capture(finding: Finding, behaviour: Behaviour, scene: Scene) -> bytes:
     """The bytes of a pcapng file."""
-    from scapy.layers.l2 import Ether
+    from scapy.data import DLT_EN10MB
     from scapy.utils import PcapNgWriter
 
-    frames = _frames(finding, behaviour, scene)
     # scapy writes to named files only.
     with tempfile.TemporaryDirectory(prefix="soft-") as directory:
         path = Path(directory) / "capture"
         writer = PcapNgWriter(str(path))
-        for frame in frames:
-            packet = Ether(frame.data) if isinstance(frame.data, bytes) else frame.data
-            # scapy cuts off below a microsecond, and a float may be just short of one.
-            packet.time = frame.seconds + 1e-7
-            packet.direction = frame.direction
-            packet.sniffed_on = frame.interface
-            packet.comments = [frame.comment.encode()] if frame.comment else None
-            writer.write(packet)
+        writer.linktype = DLT_EN10MB
+        for frame in _frames(finding, behaviour, scene):
+            writer.write(frame)
         writer.close()
         return path.read_bytes()
 

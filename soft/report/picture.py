@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from soft.crosscheck.model import FieldSet, Finding
+from soft.crosscheck.model import FieldSet, Finding, Relation
 from soft.report.scenes import Part, Scene
 
 Intervals = tuple[tuple[int, int], ...]
@@ -51,36 +51,72 @@ class Picture:
     left_out: int
 
 
-def picture(finding: Finding, peers: Sequence[Finding], scene: Scene) -> Picture | None:
-    """The slice through a finding's example; None if no field decides or a field is unknown.
+class Pictures:
+    """The findings of two agents in one scenario, ready to be drawn."""
 
-    `peers` are the findings of the same two agents in the same scenario, this one among them.
-    """
-    parts = _parts(finding, scene)
+    def __init__(self, findings: Sequence[Finding], scene: Scene) -> None:
+        self._scene = scene
+        self._regions = {finding.id: _resolved(finding, scene) for finding in findings}
+
+    def picture(self, finding: Finding) -> Picture | None:
+        """The slice through a finding's example; None if no field decides or a field is unknown."""
+        mine = self._regions[finding.id]
+        # A region that the example misses in more fields than there are axes does not meet the slice.
+        others = [region for region in self._regions.values() if region is not mine]
+        missed = [(region.missed(finding.example.values), region) for region in (mine, *others)]
+        near = [[region for number, region in missed if number <= axes] for axes in (1, 2)]
+        return _picture(mine, near, self._scene)
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """A finding's region by parts of fields; `sets` are None where a field is unknown."""
+
+    finding: Finding
+    sets: tuple[tuple[FieldSet, _Set | None], ...]
+    relations: tuple[tuple[Relation, Part | None, Part | None], ...]
+
+    def missed(self, values: Values) -> int:
+        """How many of the region's fields have another value in an input."""
+        return sum(not field.holds(values.get(field.field, 0)) for field, _ in self.sets)
+
+
+def _resolved(finding: Finding, scene: Scene) -> _Region:
+    region = finding.region
+    return _Region(
+        finding,
+        tuple((field, _set_of(field, scene)) for field in region.fields),
+        tuple((r, scene.part_named(r.left), scene.part_named(r.right)) for r in region.relations),
+    )
+
+
+def _picture(mine: _Region, near: Sequence[Sequence[_Region]], scene: Scene) -> Picture | None:
+    """`near` are the regions that may meet a slice with one axis, and with two."""
+    parts = _parts(mine)
     if not parts:
         return None
     # The axes on which there is most to see, in the order in which the scenario has them.
-    ranked = sorted(parts, key=lambda part: _interest(finding, peers, scene, part, parts.index(part)), reverse=True)[:2]
+    ranked = sorted(parts, key=lambda part: _interest(mine, near[0], scene, part, parts.index(part)), reverse=True)[:2]
     axes = [part for part in parts if part in ranked]
     for chosen in [axes] if len(axes) == 1 else [axes, ranked[:1]]:
-        made = _made(finding, peers, scene, chosen) or _made(finding, [finding], scene, chosen, len(peers) - 1)
+        peers = near[len(chosen) - 1]
+        made = _made(mine, peers, scene, chosen) or _made(mine, [mine], scene, chosen, len(peers) - 1)
         if made is not None:
             return made
     return None
 
 
-def _parts(finding: Finding, scene: Scene) -> list[Part]:
-    """What the finding's region speaks of, each once: fields, and parts of fields."""
-    sets = [_set_of(field, scene) for field in finding.region.fields]
-    named = [None if found is None else found.part for found in sets]
-    named += [scene.part_named(name) for r in finding.region.relations for name in (r.left, r.right)]
-    known = [part for part in named if part is not None and finding.example.values.get(part.field, -1) >= 0]
-    return list(dict.fromkeys(known))
+def _parts(mine: _Region) -> list[Part]:
+    """What a region speaks of, each once: fields, and parts of fields."""
+    named = [None if found is None else found.part for _, found in mine.sets]
+    named += [part for _, left, right in mine.relations for part in (left, right)]
+    values = mine.finding.example.values
+    return list(dict.fromkeys(part for part in named if part is not None and values.get(part.field, -1) >= 0))
 
 
-def _interest(finding: Finding, peers: Sequence[Finding], scene: Scene, part: Part, place: int) -> tuple[int, int, int]:
+def _interest(mine: _Region, peers: Sequence[_Region], scene: Scene, part: Part, place: int) -> tuple[int, int, int]:
     """How much there is to see along an axis: outcomes, then segments, then how late the field comes."""
-    made = _made(finding, peers, scene, [part])
+    made = _made(mine, peers, scene, [part])
     if made is None:
         return 0, 0, place
     outcomes = {None if cell is None else cell.id for cell in made.cells[0]}
@@ -88,17 +124,18 @@ def _interest(finding: Finding, peers: Sequence[Finding], scene: Scene, part: Pa
 
 
 def _made(
-    finding: Finding, peers: Sequence[Finding], scene: Scene, parts: Sequence[Part], left_out: int = 0
+    mine: _Region, peers: Sequence[_Region], scene: Scene, parts: Sequence[Part], left_out: int = 0
 ) -> Picture | None:
+    finding = mine.finding
     slices: list[tuple[Finding, _Slice]] = []
     for peer in peers:
         try:
-            slice_ = _slice(peer, finding.example.values, parts, scene)
+            slice_ = _slice(peer, finding.example.values, parts)
         except _NotDrawn:
             left_out += 1
             continue
         if slice_ is not None:
-            slices.append((peer, slice_))
+            slices.append((peer.finding, slice_))
     axes = [_axis(finding, scene, part, [slice_ for _, slice_ in slices], parts) for part in parts]
     most = MOST_CELLS_1D if len(parts) == 1 else MOST_CELLS_2D
     if any(not 0 < len(axis.segments) <= most for axis in axes):
@@ -149,11 +186,10 @@ class _Slice:
     relation: str | None
 
 
-def _slice(finding: Finding, values: Values, axes: Sequence[Part], scene: Scene) -> _Slice | None:
+def _slice(region: _Region, values: Values, axes: Sequence[Part]) -> _Slice | None:
     """A finding's region in the slice; None if it does not meet it."""
     sets: dict[Part, Intervals] = {}
-    for field in finding.region.fields:
-        found = _set_of(field, scene)
+    for field, found in region.sets:
         if found is None:
             raise _NotDrawn
         met = [axis for axis in axes if axis.overlaps(found.part)]
@@ -165,8 +201,7 @@ def _slice(finding: Finding, values: Values, axes: Sequence[Part], scene: Scene)
             raise _NotDrawn
         sets[met[0]] = _both(sets.get(met[0]), _on_axis(found, values.get(field.field, 0), met[0]))
     relation = None
-    for r in finding.region.relations:
-        left, right = scene.part_named(r.left), scene.part_named(r.right)
+    for r, left, right in region.relations:
         if left is None or right is None or any(a.overlaps(p) and a != p for a in axes for p in (left, right)):
             raise _NotDrawn
         on = [part for part in (left, right) if part in axes]

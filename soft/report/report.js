@@ -46,6 +46,11 @@
       shown += !finding.hidden;
     }
     for (const cluster of all(".cluster")) cluster.hidden = !cluster.querySelector(".finding:not([hidden])");
+    for (const more of all(".more")) {
+      more.hidden = !more.querySelector(".finding:not([hidden])");
+      // What is left must be in sight if it is all there is.
+      if (!more.parentElement.querySelector(":scope > .finding:not([hidden])")) more.open = true;
+    }
     if ($("shown")) {
       const number = `${findings.length} finding${findings.length === 1 ? "" : "s"}`;
       $("shown").textContent = shown === findings.length ? number : `${shown} of ${number}`;
@@ -92,6 +97,8 @@
   const mark = (finding, focus = true) => {
     for (const other of all(".finding.here")) other.classList.remove("here");
     finding.classList.add("here");
+    const more = finding.closest(".more");
+    if (more) more.open = true;
     if (focus) finding.querySelector("summary").focus({ preventScroll: true });
   };
 
@@ -202,11 +209,11 @@
   // On paper everything that is shown is open.
   let closed = [];
   addEventListener("beforeprint", () => {
-    closed = visible().filter((finding) => !finding.open);
-    for (const finding of closed) finding.open = true;
+    closed = [...visible(), ...all(".more")].filter((details) => !details.open);
+    for (const details of closed) details.open = true;
   });
   addEventListener("afterprint", () => {
-    for (const finding of closed) finding.open = false;
+    for (const details of closed) details.open = false;
   });
 
   const kept = remembered();

@@ -62,8 +62,7 @@ def svg(picture: Picture, finding: Finding) -> Html:
         parts += _x_labels(picture.x, _edges(picture.x, _MARGIN, _STRIP), top, _STRIP)
         width, height = _MARGIN + _STRIP + 8, top + 26 + _label_depth(picture.x, _STRIP)
     else:
-        ys = tuple(reversed(_edges(picture.y, 0.0, _HEIGHT)))
-        ys = tuple(26.0 + edge for edge in ys)
+        ys = tuple(26.0 + _HEIGHT - edge for edge in _edges(picture.y, 0.0, _HEIGHT))
         for place, title in enumerate(titles):
             left = _MARGIN + place * (_PANEL + _GAP)
             frame = _Frame(_edges(picture.x, left, _PANEL), ys)
