@@ -134,7 +134,7 @@ def _traces(finding: Finding, scene: Scene, labels: Sequence[str]) -> Html:
         mine = [row for row in aligned if row.step == number]
         parts += [_row(row) for row in mine]
         if not mine:
-            parts.append(tag("p", "Both agents are silent.", class_="note same"))
+            parts.append(tag("p", "Neither agent sends anything.", class_="note same"))
     return _part("What the agents do with the example", *parts)
 
 

@@ -112,7 +112,7 @@ def _finding_lines(findings: Findings, finding: Finding, scene: Scene) -> Iterat
         for row in mine:
             yield from _row_lines(finding, row)
         if not mine:
-            yield "  Both agents are silent."
+            yield "  Neither agent sends anything."
     yield ""
     yield "Repeat it:"
     for behaviour in finding.behaviours:
