@@ -136,6 +136,19 @@ def test_order_of_flows_with_terms_in_them() -> None:
         assert forward.evaluate(values) == one(stats(1, *flow(values["x"]), *flow(values["z"]), *flow(7))).concrete()
 
 
+def test_order_of_ports() -> None:
+    def port(number: int) -> bytes:
+        return struct.pack("!H6s16s24x", number, bytes(6), b"port%d" % number)
+
+    def features(*numbers: int) -> Payload:
+        return message(FEATURES, bytes(8), struct.pack("!IB3xII", 256, 1, 0, 0), *map(port, numbers))
+
+    assert same(features(1, 2, 0xFFFE), features(0xFFFE, 2, 1))
+    assert not same(features(1, 2), features(1, 1))
+    counters = [struct.pack("!H102x", number) for number in (1, 2)]
+    assert same(stats(4, *counters), stats(4, *reversed(counters)))
+
+
 def test_error_keeps_type_and_code() -> None:
     quoting, bare = message(ERROR, b"\0\1\0\6", b"offending"), message(ERROR, b"\0\1\0\6")
     assert one(quoting) == one(bare) == bare
