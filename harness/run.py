@@ -22,8 +22,13 @@ from soft.openflow.normalise import normalise
 from soft.scenarios.model import Scenario
 from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
-from soft.trace import Crash, Event, Flood, Hang, Trace
+from soft.trace import Crash, Event, Flood, Hang, Trace, evaluate_trace
 
+UNSTABLE = "unstable"
+"""The mark of a path that depends on bytes which the agent reads and never wrote."""
+_RED_ZONE = 128
+# Deeper calls than this find the stack as it is.
+_DEEPEST_STACK = 64 << 10
 # A run of Open vSwitch has up to 25,000 blocks, sweeping a big empty table 100,000; beyond this it hangs.
 MOST_BLOCKS = 3_000_000
 _GENERAL = (
@@ -55,11 +60,17 @@ class Runner:
         self.scenario = scenario
         self.pieces = Pieces(scenario)
         self.feasibility = Feasibility(self.pieces.widths, map(self.pieces.inside, scenario.domain), solver)
-        self.machine = Machine(snapshot.page)
+        self.machine = self.make_machine(snapshot)
         self._plan = Plan(scenario, self.pieces.inside)
+        self._concrete_plan = Plan(scenario, None)
+        self._disturbance = unwritten_stack(snapshot)
         self._registers, self._entry = initial_registers(snapshot)
         self._kernel: Kernel | None = None
         install(self.machine, snapshot, lambda: self.kernel)
+
+    def make_machine(self, snapshot: Snapshot) -> Machine:
+        """What executes the agent's code."""
+        return Machine(snapshot.page)
 
     @property
     def kernel(self) -> Kernel:
@@ -68,49 +79,90 @@ class Runner:
         return self._kernel
 
     def run(self, job: Job) -> Outcome:
-        machine, pieces = self.machine, self.pieces
+        pieces = self.pieces
         job = replace(job, values=pieces.split(job.values))
         witness = pieces.join(job.values)
-        machine.reset(self._registers)
-        path = Path(self.feasibility, job, machine.memory, pieces.outside)
-        machine.decisions = path
-        kernel = self._kernel = Kernel(self.snapshot, machine, self._plan, witness, path.branch)
-        machine.clock = lambda: 0
-        ending: list[Event] = []
-        unsupported: str | None = None
-        try:
-            self._execute(machine, kernel)
-        except Quiet:
-            pass
-        except Crashed as crash:
-            ending.append(Crash(max(kernel.outside.step, 0), crash.reason))
-        except Flooded:
-            ending.append(Flood(max(kernel.outside.step, 0)))
-        except (BlockLimit, RecursionError):
-            ending.append(Hang(max(kernel.outside.step, 0)))
-        except Unsupported as error:
-            unsupported = str(error)
-
-        kernel.idle.check(kernel, ended=True)
+        path = Path(self.feasibility, job, self.machine.memory, pieces.outside)
+        self._begin(path)
+        kernel = self._kernel = Kernel(self.snapshot, self.machine, self._plan, witness, path.branch)
+        ending, unsupported = self._follow(kernel)
+        blocks = self.machine.executed
 
         def choose(term: Term) -> int:
             return path.pin(Sym(term, evaluate(term, job.values)))
 
         trace: Trace = ()
+        conditions: tuple[Term, ...] = ()
+        alternatives = ()
+        marks = {**kernel.marks, **path.marks}
         if unsupported is None:
-            trace = normalise([*kernel.outside.all_events(choose), *ending], self.scenario.openflow)
-            trace = pieces.outside_trace(trace)
-        alternatives = tuple(path.alternatives())
+            inside = normalise([*kernel.outside.all_events(choose), *ending], self.scenario.openflow)
+            trace = pieces.outside_trace(inside)
+            alternatives = tuple(path.alternatives())
+            conditions = tuple(map(pieces.outside, path.conditions()))
+            verdict = self._repeat(witness, trace)
+            if verdict == UNSTABLE:
+                marks[UNSTABLE] = None
+            else:
+                unsupported = verdict
+        else:
+            alternatives = tuple(path.alternatives())
         return Outcome(
             witness=witness,
-            conditions=tuple(map(pieces.outside, path.conditions())) if unsupported is None else (),
+            conditions=conditions,
             trace=trace,
             alternatives=alternatives,
-            blocks=machine.executed,
-            marks=tuple({**kernel.marks, **path.marks}),
+            blocks=blocks,
+            marks=tuple(marks),
             unsupported=unsupported,
             given_up=tuple(path.given_up),
         )
+
+    def _begin(self, decisions: Path | None) -> None:
+        self.machine.reset(self._registers)
+        self.machine.decisions = decisions
+        self.machine.clock = lambda: 0
+
+    def _follow(self, kernel: Kernel) -> tuple[list[Event], str | None]:
+        """Run to the end: how it ended, if that can be seen from outside, and what had no model."""
+        step = kernel.outside
+        try:
+            self._execute(self.machine, kernel)
+        except Quiet:
+            return [], None
+        except Crashed as crash:
+            return [Crash(max(step.step, 0), crash.reason)], None
+        except Flooded:
+            return [Flood(max(step.step, 0))], None
+        except (BlockLimit, RecursionError):
+            return [Hang(max(step.step, 0))], None
+        except Unsupported as error:
+            return [], str(error)
+        finally:
+            kernel.idle.check(kernel, ended=True)
+
+    def _repeat(self, witness: Mapping[str, int], trace: Trace) -> str | None:
+        """Run the witness again on plain integers, with other bytes where the stack was never written.
+
+        The path is UNSTABLE if it depends on those. Terms that are not what the integers are would be a mistake of the
+        model: then the path is not kept, and the result says so.
+        """
+        predicted = normalise(evaluate_trace(trace, witness), self.scenario.openflow)
+        if self._concrete(witness, disturbed=True) == predicted:
+            return None
+        if self._concrete(witness, disturbed=False) == predicted:
+            return UNSTABLE
+        return "a run whose terms disagree with its values"
+
+    def _concrete(self, witness: Mapping[str, int], disturbed: bool) -> Trace | None:
+        self._begin(None)
+        if disturbed:
+            self.machine.memory.write(*self._disturbance)
+        kernel = self._kernel = Kernel(self.snapshot, self.machine, self._concrete_plan, witness, _no_branch)
+        ending, unsupported = self._follow(kernel)
+        if unsupported is not None:
+            return None
+        return normalise([*kernel.outside.all_events(_no_choice), *ending], self.scenario.openflow)
 
     def _execute(self, machine: Machine, kernel: Kernel) -> NoReturn:
         """Run until something ends it. A signal of the processor's does, unless the agent handles it."""
@@ -122,6 +174,23 @@ class Runner:
                 address = kernel.fault("SIGSEGV")
             except Trap as trap:
                 address = kernel.fault(trap.signal)
+
+
+def unwritten_stack(snapshot: Snapshot) -> tuple[int, bytes]:
+    """Where the stack has not been written as far as the frozen thread is concerned, and other bytes for that place."""
+    top = snapshot.thread.registers["rsp"] - _RED_ZONE
+    region = snapshot.region_at(top)
+    low = max(region.start if region is not None else top, top - _DEEPEST_STACK)
+    there = snapshot.read(low, top - low) or b""
+    return low, bytes(byte ^ 0x5A for byte in there)
+
+
+def _no_branch(condition: Term, holds: bool) -> None:
+    raise AssertionError("a run on integers has no conditions")
+
+
+def _no_choice(term: Term) -> int:
+    raise AssertionError("a run on integers has no terms")
 
 
 def initial_registers(snapshot: Snapshot) -> tuple[list[Value], int]:
