@@ -92,21 +92,19 @@ class Runner:
             return path.pin(Sym(term, evaluate(term, job.values)))
 
         trace: Trace = ()
-        conditions: tuple[Term, ...] = ()
-        alternatives = ()
-        marks = {**kernel.marks, **path.marks}
         if unsupported is None:
             inside = normalise([*kernel.outside.all_events(choose), *ending], self.scenario.openflow)
             trace = pieces.outside_trace(inside)
-            alternatives = tuple(path.alternatives())
+        alternatives = tuple(path.alternatives())
+        conditions: tuple[Term, ...] = ()
+        marks = {**kernel.marks, **path.marks}
+        if unsupported is None:
             conditions = tuple(map(pieces.outside, path.conditions()))
             verdict = self._repeat(witness, trace)
             if verdict == UNSTABLE:
                 marks[UNSTABLE] = None
             else:
                 unsupported = verdict
-        else:
-            alternatives = tuple(path.alternatives())
         return Outcome(
             witness=witness,
             conditions=conditions,

@@ -30,15 +30,16 @@ IDLE_POLLS = 64
 class Plan:
     """The steps of a scenario, made ready once: for each byte an integer or a term.
 
-    `inside` turns a term over the scenario's fields into one over what the explorer's variables are.
+    `inside` turns a term over the scenario's fields into one over what the explorer's variables are; without it all
+    bytes are integers.
     """
 
-    def __init__(self, scenario: Scenario, inside: Callable[[Term], Term]) -> None:
+    def __init__(self, scenario: Scenario, inside: Callable[[Term], Term] | None) -> None:
         self.steps: tuple[Step, ...] = scenario.steps
         self._inside = inside
         self._templates = [
             None
-            if isinstance(step, Wait)
+            if isinstance(step, Wait) or inside is None
             else [part if isinstance(part, int) else inside(part) for part in step.payload.each_byte()]
             for step in scenario.steps
         ]
@@ -48,15 +49,19 @@ class Plan:
         milliseconds = step.milliseconds
         if isinstance(milliseconds, int):
             return milliseconds
+        if self._inside is None:
+            return evaluate(milliseconds, values)
         term = self._inside(milliseconds)
         return make(t.zero_extend(64 - term.width, term), evaluate(milliseconds, values))
 
     def bytes_of(self, step: int, values: Mapping[str, int], pin: Callable[[Value], int]) -> list[Value]:
         """The bytes of a step in a run with these inputs."""
         template, current = self._templates[step], self.steps[step]
-        assert template is not None
         assert isinstance(current, Send | Probe)
         payload = current.payload
+        if self._inside is None:
+            return list(payload.evaluate(values))
+        assert template is not None
         data = Payload(payload.pieces).evaluate(values)
         result: list[Value] = [
             byte if isinstance(part, int) else Sym(part, byte) for part, byte in zip(template, data, strict=True)
