@@ -10,8 +10,9 @@ from soft.report.scenes import slug
 
 
 def folder_of(finding: Finding) -> str:
-    """The folder of the finding's cluster, relative to that of the findings."""
-    return str(PurePosixPath(finding.conditions).parent)
+    """The folder of the finding's cluster, in that of the findings. A stranger's findings may name an odd one."""
+    parts = PurePosixPath(finding.conditions).parts
+    return parts[0] if len(parts) == 2 else f"cluster-{finding.cluster}"
 
 
 def text_file(finding: Finding) -> str:

@@ -48,8 +48,10 @@ def _case(suite: ElementTree.Element, findings: Findings, comparison: Comparison
         name=_text(f"{comparison.agents[0]} and {comparison.agents[1]}"),
         time=f"{comparison.statistics.seconds:.3f}",
     )
-    for id in comparison.findings:
-        finding = findings.finding(id)
+    mine = set(comparison.findings)
+    for finding in findings.findings:
+        if finding.id not in mine:
+            continue
         failure = ElementTree.SubElement(
             case, "failure", type=finding.severity, message=_text(f"{heading(findings, finding)} [{finding.id}]")
         )

@@ -23,6 +23,8 @@ _SWITCH_PORT = 49152
 # What fits into one Ethernet frame.
 _SEGMENT = 1448
 _CONTROLLER, _SWITCH = ("02:00:00:00:ff:01", "192.0.2.254"), ("02:00:00:00:ff:02", "192.0.2.1")
+# A stranger's findings may wait for longer than a capture can say.
+_LONGEST_WAIT = 86_400_000
 _IN, _OUT = 1, 2  # directions as pcapng counts them, seen from the switch
 
 
@@ -135,7 +137,7 @@ def _frames(finding: Finding, behaviour: Behaviour, scene: Scene) -> list[_Frame
         elif step.kind == "probe":
             talk.frame(step.port or 0, data, _IN, words)
         else:
-            talk.seconds += (step.milliseconds or 0) / 1000
+            talk.seconds += min(max(step.milliseconds or 0, 0), _LONGEST_WAIT) / 1000
         for event in behaviour.events:
             if event.step == number:
                 _answer(talk, event, f"{behaviour.agent}, step {step.id}: {''.join(event.words[:1])}")

@@ -22,6 +22,8 @@ MOST_CELLS_2D = 14
 MOST_CELLS_1D = 28
 # So many pieces of a set that looks at some low bits are worth cutting an axis for.
 _MOST_PERIODS = 16
+# No picture has room for what comes of so many pairs of intervals.
+_MOST_PAIRS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ class _Region:
 
     def missed(self, values: Values) -> int:
         """How many of the region's fields have another value in an input."""
-        return sum(not field.holds(values.get(field.field, 0)) for field, _ in self.sets)
+        known = (field for field, found in self.sets if found is not None)
+        return sum(not field.holds(values.get(field.field, 0)) for field in known)
 
 
 def _resolved(finding: Finding, scene: Scene) -> _Region:
@@ -254,6 +257,8 @@ def _within(intervals: Intervals | None, value: int) -> bool:
 def _both(a: Intervals | None, b: Intervals) -> Intervals:
     if a is None:
         return b
+    if len(a) * len(b) > _MOST_PAIRS:
+        raise _NotDrawn
     pairs = [(max(low, first), min(high, last)) for low, high in a for first, last in b]
     return tuple((low, high) for low, high in sorted(pairs) if low <= high)
 
