@@ -128,17 +128,18 @@ def _codes(names: Sequence[str]) -> Html:
 
 def _traces(finding: Finding, scene: Scene, labels: Sequence[str]) -> Html:
     aligned = rows(finding)
-    parts: list[Html] = [tag("div", *(agent_name(label, labels) for label in finding.agents), class_="columns head")]
+    names = [agent_name(label, labels) for label in finding.agents]
+    parts: list[Html] = [tag("div", names, class_="columns head")]
     for number, step in enumerate(finding.example.steps):
         parts.append(tag("p", tag("b", step.id), " ", step_words(scene, step)[0], class_="step"))
         mine = [row for row in aligned if row.step == number]
-        parts += [_row(row) for row in mine]
+        parts += [_row(row, names) for row in mine]
         if not mine:
             parts.append(tag("p", "Neither agent sends anything.", class_="note same"))
     return _part("What the agents do with the example", *parts)
 
 
-def _row(row: Row) -> Html:
+def _row(row: Row, names: Sequence[Html]) -> Html:
     if row.equal and row.left is not None:
         title = tag("summary", "the same on both sides: ", _title(row.left))
         return tag("details", title, _decoded(row.left, None), _hex(payload(row.left)), class_="same")
@@ -146,17 +147,19 @@ def _row(row: Row) -> Html:
     marks = (differing(a, b), differing(b, a)) if row.comparable else (frozenset[int](), frozenset[int]())
     return tag(
         "div",
-        _event(row.left, row.right if row.comparable else None, marks[0]),
-        _event(row.right, row.left if row.comparable else None, marks[1]),
+        _event(names[0], row.left, row.right if row.comparable else None, marks[0]),
+        _event(names[1], row.right, row.left if row.comparable else None, marks[1]),
         class_="columns",
     )
 
 
-def _event(event: EventRecord | None, other: EventRecord | None, marked: Set[int]) -> Html:
+def _event(name: Html, event: EventRecord | None, other: EventRecord | None, marked: Set[int]) -> Html:
+    who = tag("span", name, class_="who")
     if event is None:
-        return tag("div", tag("p", "nothing", class_="note"), class_="event nothing")
+        return tag("div", who, tag("p", "nothing", class_="note"), class_="event nothing")
     return tag(
         "div",
+        who,
         tag("p", _title(event), class_="title"),
         _hex(payload(event), marked),
         _decoded(event, other),
