@@ -234,19 +234,20 @@ class Path:
 
     def _places(self, address: Term, core: Term) -> dict[int, int] | None:
         """Value of the core → address, for a superset of the values that the core can have; None if they are many."""
-        if core.width <= 9:
-            values = list(range(1 << core.width))
-            allowed = self._feasibility.allowed_values(self._components, core)
-            if allowed is not None:
-                values = [int(v) for v in allowed]
-        else:
-            allowed = self._feasibility.allowed_values(self._components, core)
-            if allowed is None or len(allowed) > MOST_PLACES:
-                return None
-            values = [int(v) for v in allowed]
-        if len(values) > MOST_PLACES:
+        allowed = self._feasibility.allowed_values(self._components, core)
+        if allowed is None or len(allowed) > MOST_PLACES:
             return None
-        return {value: evaluate(address, {}, {core: value}) for value in values}
+        key = (address, core, allowed.tobytes())
+        places = _places.get(key)
+        if places is None:
+            places = _places[key] = {value: evaluate(address, {}, {core: value}) for value in allowed.tolist()}
+        return places
+
+
+# The same table is read again and again; these forget everything before they take much memory.
+_MOST_KEPT = 50_000
+_places: dict[tuple[Term, Term, bytes], dict[int, int]] = {}
+_members: dict[tuple[Term, bytes, bytes], Term] = {}
 
 
 def _array(values: Iterable[int]) -> Array:
@@ -261,6 +262,17 @@ def member(core: Term, chosen: Array, candidates: Array) -> Term:
     """That `core` is among `chosen`, where it is known to be among `candidates` (both sorted): as few ranges as go."""
     if len(chosen) == len(candidates):
         return t.TRUE
+    key = (core, chosen.tobytes(), candidates.tobytes())
+    found = _members.get(key)
+    if found is None:
+        if len(_members) > _MOST_KEPT:
+            _members.clear()
+            _places.clear()
+        found = _members[key] = _ranges(core, chosen, candidates)
+    return found
+
+
+def _ranges(core: Term, chosen: Array, candidates: Array) -> Term:
     inside = np.isin(candidates, chosen, assume_unique=True)
     edges = np.flatnonzero(np.diff(np.concatenate(([False], inside, [False])).astype(np.int8)))
     parts = []
