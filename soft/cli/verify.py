@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from soft.replay.verify import Check, Disagreement, Verification
     from soft.trace import Event
 
+# Bytes of a payload that are shown from where it differs.
+_SHOWN_BYTES = 12
+
 
 @click.command()
 @click.argument("bundle_path", metavar="BUNDLE")
@@ -108,15 +111,22 @@ def _disagreement_lines(result: Verification, number: int, item: Disagreement) -
         "" if item.difference.byte is None else f", byte {item.difference.byte}"
     )
     for title, event in (("predicted", item.difference.expected), ("seen", item.difference.seen)):
-        yield f"  {title + ':':<10} {_event(event, scenario.openflow)}"
+        yield f"  {title + ':':<10} {_event(event, item.difference.byte, scenario.openflow)}"
     again = "".join(f" --set {setting}" for setting in settings)
     yield f"  again: soft run {result.target.label} --test {scenario.name}{again}"
 
 
-def _event(event: Event | None, openflow: str) -> str:
+def _event(event: Event | None, byte: int | None, openflow: str) -> str:
     from soft.openflow.decode import describe_event
+    from soft.trace import Message, Packet
 
-    return "nothing more" if event is None else f"step {event.step}: {describe_event(event, openflow)}"
+    if event is None:
+        return "nothing more"
+    text = f"step {event.step}: {describe_event(event, openflow)}"
+    if byte is None or not isinstance(event, Message | Packet):
+        return text
+    rest = (event.payload.concrete() or b"")[byte:]
+    return f"{text}; from byte {byte}: {rest[:_SHOWN_BYTES].hex() or 'none'}{'...' if len(rest) > _SHOWN_BYTES else ''}"
 
 
 def _document(result: Verification) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import gc
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -26,7 +26,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def spread(work: Work[Result], items: Sequence[int], jobs: int) -> Iterator[Result]:
+def spread(work: Work[Result], items: Sequence[int], jobs: int) -> Generator[Result, None, None]:
     """The result of each item, in any order. `work()` is entered once in every worker and does its items.
 
     A SoftError in a worker is raised here, and ends all of them. However this ends, no worker is left.
