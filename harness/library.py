@@ -22,6 +22,9 @@ from soft.solve import terms as t
 if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
 
+# An allocation of symbolic size is as large as it can be, if that is not more than this: a message has up to 64 kB.
+_MOST_ALLOCATED = 1 << 17
+
 RDI, RSI, RDX = (REGISTERS[name] for name in ("rdi", "rsi", "rdx"))
 
 
@@ -126,8 +129,8 @@ def _allocate_most(machine: Machine, *slots: int) -> Callable[[], None]:
         for slot in slots:
             size = registers[slot]
             if isinstance(size, Sym):
-                most = _most(machine, size)
-                registers[slot] = machine.pin(size) if most is None else most
+                most = machine.decisions.most(size) if machine.decisions is not None else None
+                registers[slot] = machine.pin(size) if most is None or most > _MOST_ALLOCATED else most
 
     return ask_for_most
 

@@ -49,6 +49,10 @@ class Description:
         """How many bytes wait, where FIONREAD tells."""
         return None
 
+    def waiting(self) -> int | None:
+        """How many bytes a read of any number would give, where that is known."""
+        return self.unread()
+
     def read(self, count: int, peek: bool = False) -> Bytes | int | None:
         raise Unsupported(f"a read from {self.kind}")
 
@@ -130,6 +134,9 @@ class Frames(Description):
 
     def readable(self) -> bool:
         return bool(self.inbox)
+
+    def waiting(self) -> int | None:
+        return len(self.inbox[0]) if self.inbox else 0
 
     def read(self, count: int, peek: bool = False) -> Bytes | None:
         if not self.inbox:

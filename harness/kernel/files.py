@@ -45,6 +45,20 @@ def read_from(
     return EAGAIN if data is None else data
 
 
+def settled(kernel: Kernel, number: int, count: Value) -> int:
+    """How many bytes to read. A symbolic number that is enough for all that waits needs no path for each value."""
+    description = kernel.table.get(number)
+    if isinstance(count, int) or description is None or description.smallest_read:
+        return kernel.machine.pin(count)
+    waiting = description.waiting()
+    if waiting is None or (not waiting and not description.nonblocking):
+        return kernel.machine.pin(count)
+    enough = max(waiting, 1)
+    holds = count.value >= enough
+    kernel.decide(t.uge(count.term, t.const(enough, count.term.width)), holds)
+    return enough if holds else kernel.machine.pin(count)
+
+
 # An output whose length depends on the input has at most this many bytes; a longer one is a path for each length.
 MOST_SYMBOLIC = 4096
 
@@ -118,9 +132,9 @@ def gather(kernel: Kernel, parts: list[tuple[int, int]]) -> list[Value]:
     return data
 
 
-@syscall(0, 3)
-def read(kernel: Kernel, number: int, buffer: int, count: int) -> int:
-    data = read_from(kernel, number, count)
+@syscall(0, 3, symbolic=(2,))
+def read(kernel: Kernel, number: int, buffer: int, count: Value) -> int:
+    data = read_from(kernel, number, settled(kernel, number, count))
     if isinstance(data, int):
         return data
     kernel.memory.write_values(buffer, data)

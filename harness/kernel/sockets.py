@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.kernel import descriptions as d
 from harness.kernel.errno import EAGAIN, EBADF, ECONNREFUSED, ENOTCONN, ENOTSOCK
-from harness.kernel.files import read_from, scatter, symbolic_vectors, vectors, write_parts
+from harness.kernel.files import read_from, scatter, settled, symbolic_vectors, vectors, write_parts
 from harness.kernel.table import constant, syscall
 from harness.machine.ends import Unsupported
 from harness.machine.values import Value
@@ -38,8 +38,9 @@ def _receive(kernel: Kernel, number: int, count: int, flags: int) -> list[Value]
     return data
 
 
-@syscall(45, 6)
-def recvfrom(kernel: Kernel, number: int, buffer: int, count: int, flags: int, address: int, length: int) -> int:
+@syscall(45, 6, symbolic=(2,))
+def recvfrom(kernel: Kernel, number: int, buffer: int, count: Value, flags: int, address: int, length: int) -> int:
+    count = settled(kernel, number, count)
     description = kernel.table.get(number)
     whole = len(description.inbox[0]) if isinstance(description, d.Frames) and description.inbox else 0
     data = _receive(kernel, number, count, flags)
