@@ -136,7 +136,7 @@ class Forked:
             except (EOFError, OSError):
                 self._bury(worker)
                 continue
-            worker.jobs.popleft()
+            self._deaths.pop(id(worker.jobs.popleft()), None)
             reports.append(report)
         return reports
 
