@@ -40,7 +40,7 @@ RULES: Mapping[str, str] = {
     "description": "Description strings and table names do not count.",
     "counters": "Packet, byte, lookup and error counters and durations do not count; numbers of flows do.",
     "flow_order": "The order of the entries of a flow statistics reply does not count.",
-    "port_order": "The order of the ports in a features_reply and in port and queue statistics does not count.",
+    "port_order": "The order of the ports in descriptions and in port and queue statistics does not count.",
     "error_data": "How much of the offending message an error quotes does not count; its type and code do.",
     "reply_parts": "Into how many messages a statistics reply is divided does not count, up to 65535 bytes in all.",
     "flood": "What came in the step in which an agent flooded does not count: it was cut off at no certain place.",
@@ -63,9 +63,10 @@ _ZEROED: Mapping[str, tuple[str, ...]] = {
         *("ports.rx_frame_err", "ports.rx_over_err", "ports.rx_crc_err", "ports.collisions"),
     ),
     "stats_reply:5": ("queues.tx_bytes", "queues.tx_packets", "queues.tx_errors"),
+    "stats_reply:13": ("ports.hw_addr",),
 }
 _BUFFERED: Mapping[str, str] = {"packet_in": "buffer_id"}
-_SORTED = {"stats_reply:1", "features_reply", "stats_reply:4", "stats_reply:5"}
+_SORTED = {"stats_reply:1", "features_reply", "stats_reply:4", "stats_reply:5", "stats_reply:13"}
 _OWN_XID = {"hello", "echo_request", "packet_in", "flow_removed", "port_status"}
 
 _LENGTH, _XID = (2, 4), (4, 8)

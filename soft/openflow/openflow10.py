@@ -306,6 +306,8 @@ _STATS_REPLY: dict[int, tuple[Element, ...]] = {
             32,
         ),
     ),
+    # Of a later version; Open vSwitch answers it in this one too.
+    13: (Repeat("ports", _PORT, 48),),
 }
 _FLOW_REMOVED = (
     MATCH,

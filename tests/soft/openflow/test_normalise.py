@@ -147,6 +147,8 @@ def test_order_of_ports() -> None:
     assert not same(features(1, 2), features(1, 1))
     counters = [struct.pack("!H102x", number) for number in (1, 2)]
     assert same(stats(4, *counters), stats(4, *reversed(counters)))
+    assert same(stats(13, port(1), port(2)), stats(13, port(2), port(1)))
+    assert not same(stats(13, port(1), port(2)), stats(13, port(1)))
 
 
 def test_error_keeps_type_and_code() -> None:
