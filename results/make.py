@@ -1,0 +1,182 @@
+"""Make the evaluation again: explore, crosscheck, verify and replay, then write the tables.
+
+    python -m results.make                  everything, a quarter of an hour on two cores
+    python -m results.make --quick          only what takes seconds
+    python -m results.make --tables         only the tables, from the bundles that are there
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from results import deviations, exploration, findings, verification
+from results.commands import Command, Result, run_all
+from results.exploration import Explored
+from results.markdown import write
+from results.plan import (
+    CROSSCHECK_LIMIT,
+    DEVIATIONS,
+    FIGURE_1,
+    REPLAY_LIMIT,
+    VERIFY_LIMIT,
+    Crosscheck,
+    Exploration,
+    Plan,
+    binary,
+    plan,
+)
+from soft.crosscheck.model import Findings, read_findings
+
+# Bundles that are kept in git are for trying things out: small ones of the two switches that differ most.
+SAMPLES = (
+    *((agent, "packet_out") for agent in FIGURE_1),
+    *(
+        (agent, scenario)
+        for agent in ("reference", "vswitch")
+        for scenario in ("packet_out", "queue_config", "short_symb")
+    ),
+)
+
+
+def explore(place: Path, todo: Plan) -> list[Command]:
+    commands = []
+    for each in todo.explorations:
+        limit = todo.time_limit(each)
+        target = place / each.place
+        shutil.rmtree(target, ignore_errors=True)
+        arguments: tuple[str, ...] = ("explore", binary(each.agent), "--test", each.scenario, "-o", str(target))
+        arguments += ("--time-limit", f"{limit:g}")
+        commands.append(Command(f"explore {each.agent} {each.scenario}", arguments, weight=limit))
+    return commands
+
+
+def crosscheck(place: Path, todo: Plan) -> list[Command]:
+    commands = []
+    for each in todo.crosschecks:
+        bundles = [place / agent / each.scenario for agent in each.agents]
+        there = [bundle for bundle in bundles if (bundle / "manifest.json").is_file()]
+        if len(there) < len(bundles):
+            continue
+        shutil.rmtree(place / each.place, ignore_errors=True)
+        arguments = ("crosscheck", *map(str, bundles), "-o", str(place / each.place))
+        name = f"crosscheck {' '.join(each.agents)} {each.scenario}"
+        commands.append(Command(name, arguments, _paths(there), CROSSCHECK_LIMIT, good=frozenset({0, 1, 3})))
+    return commands
+
+
+def _paths(bundles: Sequence[Path]) -> float:
+    return float(sum(json.loads((bundle / "manifest.json").read_text())["counts"]["paths"] for bundle in bundles))
+
+
+def verify(place: Path, todo: Plan) -> list[Command]:
+    commands = []
+    for each in todo.explorations:
+        bundle = place / each.place
+        if (bundle / "manifest.json").is_file():
+            arguments = ("verify", str(bundle), "--agent", binary(each.agent), "--sample", str(todo.sample(each)))
+            output = _verified(place, each)
+            output.unlink(missing_ok=True)
+            # Status 1 says that a prediction did not hold: that is a result, and stands in the table.
+            commands.append(
+                Command(
+                    f"verify {each.agent} {each.scenario}", (*arguments, "--jobs", "1", "--json"), _paths([bundle]),
+                    VERIFY_LIMIT, good=frozenset({0, 1}), output=output,
+                )
+            )  # fmt: skip
+    return commands
+
+
+def _verified(place: Path, each: Exploration) -> Path:
+    return place / "verifications" / f"{each.agent}-{each.scenario}.json"
+
+
+def replay(place: Path, todo: Plan) -> list[Command]:
+    commands = []
+    for each in todo.crosschecks:
+        folder = place / each.place
+        if (folder / "findings.json").is_file() and (found := read_findings(folder)).findings:
+            agents = [part for agent in each.agents for part in ("--agent", f"{agent}={binary(agent)}")]
+            name = f"replay {' '.join(each.agents)} {each.scenario}"
+            commands.append(
+                Command(
+                    name, ("replay", str(folder), *agents), len(found.findings), REPLAY_LIMIT, good=frozenset({0, 1})
+                )
+            )
+    return commands
+
+
+def tables(place: Path, todo: Plan, failures: Sequence[str] = ()) -> None:
+    """Write the pages from what is on disk."""
+    done: dict[tuple[str, str], Explored] = {}
+    for each in todo.explorations:
+        found = exploration.explored(place / each.place)
+        if found is not None:
+            done[each.agent, each.scenario] = found
+    write(place / "exploration.md", exploration.page(done))
+    compared: dict[Crosscheck, Findings] = {
+        each: read_findings(place / each.place)
+        for each in todo.crosschecks
+        if (place / each.place / "findings.json").is_file()
+    }
+    write(place / "findings.md", findings.page(compared, failures))
+    modified = {
+        each.agents[1]: found for each, found in compared.items() if each.agents[1] in DEVIATIONS
+    }  # fmt: skip
+    write(place / "deviations.md", deviations.page(deviations.read_descriptions(), done, modified))
+    checked = {
+        (each.agent, each.scenario): json.loads(_verified(place, each).read_text())
+        for each in todo.explorations
+        if _verified(place, each).is_file()
+    }
+    write(place / "verification.md", verification.page(checked))
+
+
+def samples(place: Path) -> list[Command]:
+    """Pack the bundles that are kept in git."""
+    commands = []
+    for agent, scenario in SAMPLES:
+        bundle = place / agent / scenario
+        if (bundle / "manifest.json").is_file():
+            target = place / "samples" / agent / f"{scenario}.soft"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
+            commands.append(Command(f"pack {agent} {scenario}", ("bundle", "pack", str(bundle), "-o", str(target))))
+    return commands
+
+
+def _failures(results: Sequence[Result]) -> list[str]:
+    return [f"{result.command.name}: {result.failure}." for result in results if result.failure]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="only what takes seconds")
+    parser.add_argument("--tables", action="store_true", help="only write the tables again")
+    parser.add_argument("--jobs", type=int, default=2, help="commands at a time")
+    parser.add_argument("--output", type=Path, default=Path("results"), help="where everything goes")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    place, todo = options.output, plan(options.quick)
+    failures: list[str] = []
+    begin = time.monotonic()
+    if not options.tables:
+        for stage in (explore, crosscheck, verify, replay):
+            print(f"== {stage.__name__}", flush=True)
+            failures += _failures(run_all(stage(place, todo), options.jobs, lambda line: print(line, flush=True)))
+        failures += _failures(run_all(samples(place), options.jobs, lambda line: None))
+    tables(place, todo, failures)
+    print(f"The tables are in {place}/ ({time.monotonic() - begin:.0f} s).")
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""What the evaluation runs: agents, scenarios, limits, and which deviation shows in which scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# The paper's order: Table 1, Table 5, and the scenario of its third crash.
+SCENARIOS = (
+    "packet_out",
+    "stats_request",
+    "set_config",
+    "eth_flow_mod",
+    "flow_mod",
+    "cs_flow_mods",
+    "concrete",
+    "short_symb",
+    "fully_symbolic",
+    "concrete_match",
+    "concrete_action",
+    "concrete_probe",
+    "symbolic_probe",
+    "queue_config",
+)
+QUICK = ("packet_out", "stats_request", "set_config", "concrete", "short_symb", "queue_config")
+OPEN_VSWITCH = (*QUICK, "concrete_match", "eth_flow_mod", "flow_mod")
+FIGURE_1 = ("figure1-agent1", "figure1-agent2")
+TIME = ("idle_timeout", "hard_timeout")
+
+# build → the scenario that shows it.
+DEVIATIONS = {
+    "modified-01": "hello",
+    "modified-02": "hard_timeout",
+    "modified-03": "stats_request",
+    "modified-04": "packet_out",
+    "modified-05": "ip_flow_mod",
+    "modified-06": "two_flow_mods",
+    "modified-07": "packet_out",
+    "modified-08": "queue_config",
+    "modified-09": "two_flow_mods",
+    "modified-10": "set_config",
+    "modified-11": "packet_out",
+    "modified-12": "echo",
+}
+
+# Seconds, so that all of it takes a quarter of an hour on two cores. What does not finish is partial, and says so.
+TIME_LIMIT = 60.0
+TIME_LIMITS = {"eth_flow_mod": 240.0, "flow_mod": 45.0, "fully_symbolic": 45.0}
+QUICK_TIME_LIMIT = 10.0
+# A crosscheck of two partial bundles of ten thousands of paths need not end.
+CROSSCHECK_LIMIT = 120.0
+# Findings about time are replayed in real time: waits of up to a minute each.
+REPLAY_LIMIT = VERIFY_LIMIT = 150.0
+# Witnesses that verify sends to the live agent, evenly chosen from larger bundles.
+SAMPLE = 2000
+SAMPLE_OPEN_VSWITCH = 300
+QUICK_SAMPLE = 50
+
+BINARIES = {"ovs-vswitchd": "ovs-vswitchd"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Exploration:
+    """One bundle to make."""
+
+    agent: str
+    scenario: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.agent}/{self.scenario}"
+
+
+@dataclass(frozen=True, slots=True)
+class Crosscheck:
+    """Bundles of one scenario to compare."""
+
+    agents: tuple[str, ...]
+    scenario: str
+
+    @property
+    def place(self) -> str:
+        return f"crosschecks/{'+'.join(self.agents)}/{self.scenario}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    explorations: tuple[Exploration, ...]
+    crosschecks: tuple[Crosscheck, ...]
+    quick: bool
+
+    def time_limit(self, exploration: Exploration) -> float:
+        return QUICK_TIME_LIMIT if self.quick else TIME_LIMITS.get(exploration.scenario, TIME_LIMIT)
+
+    def sample(self, exploration: Exploration) -> int:
+        if self.quick:
+            return QUICK_SAMPLE
+        return SAMPLE_OPEN_VSWITCH if exploration.agent == "ovs-vswitchd" else SAMPLE
+
+
+def binary(agent: str) -> str:
+    """What `soft explore` is given: ours are built, Open vSwitch is Debian's."""
+    return BINARIES.get(agent, f"agents/build/{agent}")
+
+
+def plan(quick: bool = False) -> Plan:
+    """Everything that is to be run; with `quick` only what takes seconds."""
+    scenarios = QUICK if quick else SCENARIOS
+    both = (*scenarios, *(() if quick else TIME))
+    third = ("concrete",) if quick else (*OPEN_VSWITCH, *TIME)
+    wanted = [Exploration(agent, scenario) for agent in ("reference", "vswitch") for scenario in both]
+    wanted += [Exploration("ovs-vswitchd", scenario) for scenario in third]
+    wanted += [Exploration(agent, "packet_out") for agent in FIGURE_1]
+    for build, scenario in DEVIATIONS.items():
+        wanted += [Exploration(build, scenario), Exploration("reference", scenario)]
+    crosschecks = [Crosscheck(("reference", "vswitch"), scenario) for scenario in both]
+    crosschecks += [Crosscheck(("reference", "vswitch", "ovs-vswitchd"), scenario) for scenario in third]
+    crosschecks += [Crosscheck(FIGURE_1, "packet_out")]
+    crosschecks += [Crosscheck(("reference", build), scenario) for build, scenario in DEVIATIONS.items()]
+    return Plan(tuple(dict.fromkeys(wanted)), tuple(crosschecks), quick)
