@@ -132,10 +132,12 @@ class Runner:
             return [Crash(max(step.step, 0), crash.reason)], None
         except Flooded:
             return [Flood(max(step.step, 0))], None
-        except (BlockLimit, RecursionError):
+        except BlockLimit:
             return [Hang(max(step.step, 0))], None
         except Unsupported as error:
             return [], str(error)
+        except RecursionError:
+            return [], "a term that is nested too deeply"  # ours, not the agent's
         finally:
             kernel.idle.check(kernel, ended=True)
 

@@ -100,3 +100,26 @@ SPEAKING(ends)
     }
     note_text("fine");
 }
+
+/* A copy of so many bytes: what is not copied stays. */
+SPEAKING(copies)
+{
+    char bytes[24] = "0123456789abcdefghijklm";
+    volatile size_t size = asked[0] & 15;
+
+    memcpy(bytes + 2, "ABCDEFGHIJKLMNOP", size);
+    memmove(bytes + 1, bytes, 12);
+    memset(bytes + 18, asked[1], 4);
+    memcpy(report, bytes, sizeof bytes);
+    reported = sizeof bytes;
+}
+
+SPEAKING(never_ends)
+{
+    if (asked[0] == 1)
+        for (;;)
+            __asm__ volatile("");
+    while (asked[0] == 2)
+        say(3, "more", report, sizeof report);
+    note_text("fine");
+}
