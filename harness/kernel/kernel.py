@@ -10,6 +10,7 @@ from harness.kernel.clock import MILLISECOND, Clock, later
 from harness.kernel.endings import Crashed, Interrupted
 from harness.kernel.errno import EFAULT, EINTR
 from harness.kernel.idle import Idle
+from harness.kernel.names import name_of
 from harness.kernel.outside import Outside, Plan
 from harness.kernel.signals import Signals
 from harness.kernel.table import CALLS
@@ -149,7 +150,7 @@ class Kernel:
         number = self.machine.pin(registers[RAX])
         call = CALLS.get(number)
         if call is None:
-            raise Unsupported(f"the system call {number}")
+            raise Unsupported(f"the system call {name_of(number)}")
         values = [registers[slot] for slot in ARGUMENTS[: call.arguments]]
         arguments = [v if i in call.symbolic else self.machine.pin(v) for i, v in enumerate(values)]
         try:

@@ -56,7 +56,10 @@ class Table:
 
 
 def search(
-    directory: Path, crew: Table, limits: Limits | None = None, watch: Callable[[Progress], None] = lambda progress: None
+    directory: Path,
+    crew: Table,
+    limits: Limits | None = None,
+    watch: Callable[[Progress], None] = lambda progress: None,
 ) -> tuple[Progress, BundleWriter]:
     writer = BundleWriter(directory, scenario(), "table")
     progress = explore(crew, writer, [Job({"n": 1})], limits or Limits(), watch)

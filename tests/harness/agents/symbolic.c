@@ -5,34 +5,37 @@ static void prepare(void)
 {
 }
 
-/* So that the compiler makes a branch of a branch. */
-#define WAY(number) ({ __asm__ volatile("# way %0" : : "i"(number)); number; })
-
 static void note_byte(unsigned char byte)
 {
     report[reported++] = byte;
 }
 
+/* Not inlined, so that neither a compiler nor an explorer makes one way of several. */
+__attribute__((noinline)) static void word(const char *text)
+{
+    note_text(text);
+}
+
 /* 9 * 4 paths, each with a long answer of its own; the last byte is only repeated. */
 SPEAKING(branches)
 {
-    int bits = 0, kind;
+    int bits = 0;
 
-    for (unsigned left = asked[0]; left; left >>= 1)
+    for (unsigned left = asked[0]; left; left >>= 1) {
+        word("bit ");
         bits++;
+    }
     if (asked[1] < 10)
-        kind = WAY(0);
+        word("few");
     else if (asked[1] < 100)
-        kind = WAY(1);
+        word("many");
     else if (asked[1] == 200)
-        kind = WAY(2);
+        word("two hundred");
     else
-        kind = WAY(3);
-    note_byte(bits);
-    note_byte(kind);
+        word("another number");
     note_byte(asked[2]);
     while (reported < 700)
-        note_byte('a' + (bits * 4 + kind) % 26);
+        note_byte('a' + bits);
 }
 
 static void one(void)
