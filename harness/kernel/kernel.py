@@ -59,8 +59,13 @@ class Kernel:
         self.closed_by_exec: set[int] = set()
         """The descriptors with FD_CLOEXEC."""
         self._pipes: dict[str, d.PipeBuffer] = {}
+        opened: dict[tuple[str, object], d.Description] = {}
         for number, descriptor in snapshot.descriptors.items():
-            description = self._opened(descriptor)
+            # Copies of a descriptor share what it refers to. Only sockets and pipes say which they are.
+            same = (descriptor.link, descriptor.detail.get("end"))
+            description = opened.get(same) or self._opened(descriptor)
+            if descriptor.link.startswith(("socket:[", "pipe:[")):
+                opened[same] = description
             description.nonblocking = bool(descriptor.flags & O_NONBLOCK)
             description.status = descriptor.flags & ~(O_NONBLOCK | O_CLOEXEC)
             self.table[number] = description
@@ -84,8 +89,9 @@ class Kernel:
         if kind == "pipe":
             buffer = self._pipes.setdefault(found.link, d.PipeBuffer())
             if found.detail.get("end") == "write":
-                others = [x for x in self.snapshot.descriptors.values() if x.link == found.link and x is not found]
-                return d.PipeEnd(None, buffer) if others else _elsewhere()
+                same = [each for each in self.snapshot.descriptors.values() if each.link == found.link]
+                is_read_here = any(each.detail.get("end") != "write" for each in same)
+                return d.PipeEnd(None, buffer) if is_read_here else _elsewhere()
             buffer.content.extend(bytes.fromhex(str(found.detail.get("pending", ""))))
             return d.PipeEnd(buffer, None)
         if kind == "eventfd":
