@@ -46,6 +46,7 @@ class Exploration:
         self._limits = limits or Limits()
         self._solver = solver
         self._engine = engine
+        self._not_resumed: list[str] = []
         if not resume and not replace and (directory / files.JOURNAL).exists():
             raise SoftError(
                 f"{directory}: an unfinished exploration is there. --resume goes on with it, --replace begins anew."
@@ -65,7 +66,7 @@ class Exploration:
         crew = self._crew()
         progress = explore(crew, self._writer, self._start(), self._limits, watch)
         seconds = time.monotonic() - begin
-        reasons = progress.reasons()
+        reasons = [*progress.reasons(), *self._not_resumed]
         manifest = self._writer.finish(not reasons, reasons, self._statistics(progress, seconds))
         return manifest, progress
 
@@ -83,8 +84,11 @@ class Exploration:
     def _start(self) -> Iterable[Job]:
         if self._writer.recovered is not None:
             runner = self._make_runner()
-            return frontier(self._writer.recovered, runner.feasibility, runner.pieces)
+            return frontier(self._writer.recovered, runner.feasibility, runner.pieces, self._cannot_resume)
         return [Job(self._scenario.defaults)]
+
+    def _cannot_resume(self) -> None:
+        self._not_resumed[:] = ["Not followed: what the solver could not tell when the exploration was resumed."]
 
     def _manifest_limits(self) -> tuple[str, ...]:
         others = len(self._snapshot.threads) - 1

@@ -67,10 +67,11 @@ def explore(
 ) -> Progress:
     """Search from the given jobs. Every finished path is in the writer when this returns, however it returns."""
     progress = Progress(paths=writer.paths)
-    frontier: list[Job] = list(start)
+    frontier: list[Job] = []
     begin = time.monotonic()
     taken = 0
     try:
+        frontier.extend(start)  # may take its time: what is left of an interrupted search is worked out here
         while frontier or crew.busy():
             while frontier and crew.room():
                 taken += 1

@@ -5,7 +5,7 @@ The finished paths are a tree. Wherever the branches of a node leave something o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from harness.feasible import Component, Feasibility, GaveUp
 from harness.path import Fork, Job
@@ -14,8 +14,13 @@ from soft.bundle.model import Bundle
 from soft.bundle.tree import Node, PathTree
 
 
-def frontier(bundle: Bundle, feasibility: Feasibility, pieces: Pieces) -> Iterator[Job]:
-    """One job for every node of the tree with inputs that none of its branches take."""
+def frontier(
+    bundle: Bundle, feasibility: Feasibility, pieces: Pieces, gave_up: Callable[[], None] = lambda: None
+) -> Iterator[Job]:
+    """One job for every node of the tree with inputs that none of its branches take.
+
+    `gave_up` is called where the solver cannot tell whether there are any.
+    """
     if not bundle.paths:
         yield Job(bundle.scenario.defaults)
         return
@@ -30,6 +35,7 @@ def frontier(bundle: Bundle, feasibility: Feasibility, pieces: Pieces) -> Iterat
         try:
             left_over = feasibility.otherwise(components, conditions)
         except GaveUp:
+            gave_up()
             left_over = None
         if left_over is not None:
             example = bundle.paths[tree.order[node.first]].witness

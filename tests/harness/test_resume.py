@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import tempfile
+from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.explorer import Limits
+from harness.feasible import Feasibility, GaveUp
 from harness.resume import frontier
 from soft.bundle.reader import read
 from soft.bundle.writer import BundleWriter
 from soft.trace import Message, Payload
+from tests.harness import toy
 from tests.harness.programs import INPUTS, Program, Search, programs
+
+
+def test_what_the_solver_cannot_tell_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy.explore("branches", tmp_path, limits=Limits(paths=3))
+
+    def give_up(*_: object) -> None:
+        raise GaveUp
+
+    exploration = toy.exploration("branches", tmp_path, resume=True)
+    monkeypatch.setattr(Feasibility, "otherwise", give_up)
+    manifest, _ = exploration.run()
+    assert manifest.reasons == ("Not followed: what the solver could not tell when the exploration was resumed.",)
 
 
 @settings(max_examples=40, deadline=None)
