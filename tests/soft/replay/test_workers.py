@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -65,13 +66,19 @@ def test_workers_put_away_what_they_opened_when_the_reader_stops() -> None:
 
     @contextlib.contextmanager
     def careful() -> Iterator[Callable[[int], int]]:
+        def do(item: int) -> int:
+            time.sleep(0.001)
+            return os.getpid()
+
         try:
-            yield lambda item: item
+            yield do
         finally:
             os.write(begins, b".")
 
-    results = spread(careful, range(100), 2)
-    next(results)
+    results = spread(careful, range(10_000), 2)
+    seen = {next(results)}
+    while len(seen) < 2:
+        seen.add(next(results))
     results.close()
     os.close(begins)
     assert os.read(ends, 10) == b".."
