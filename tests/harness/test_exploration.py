@@ -98,7 +98,7 @@ def test_the_death_of_a_worker_loses_no_path(whole: Bundle, tmp_path: Path) -> N
     def kill_one(progress: Progress) -> None:
         # Not more than twice: a job that was there at three deaths would be to blame.
         if len(deaths) < min(2, progress.paths // 8):
-            victim = multiprocessing.active_children()[0]
+            victim = next(worker for worker in multiprocessing.active_children() if worker.pid not in deaths)
             deaths.append(victim.pid or 0)
             victim.kill()
 
