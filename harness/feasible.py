@@ -205,6 +205,14 @@ class Feasibility:
                     values = values[holds.astype(bool)]
         return values
 
+    def is_implied(self, components: Mapping[str, Component], condition: Term) -> bool:
+        """Whether what was assumed implies a condition; False also where only the solver could tell."""
+        together = self._component(components, condition)
+        if together.bitmap is None:
+            return condition in together.conditions
+        held = self._bitmap(together.variables, condition)
+        return held is not None and together.bitmap & ~held == 0
+
     def implies(self, given: Term, condition: Term) -> bool:
         """Whether one condition implies another; False also where that is not seen because they are over many bits."""
         key = (given, condition)

@@ -21,6 +21,8 @@ from soft.solve.vector import Array, evaluate_vector
 MOST_PLACES = 512
 # How many values of one pinned term are followed; beyond, the bundle is partial and says so.
 MOST_CHOICES = 4096
+# Pointers to memory of which so many bytes are the same count as pointers to the same: empty tables, for one.
+_LOOK_AT = 32
 # Nodes of an address term that are looked at in the search for its narrow core.
 _CORE_NODES = 400
 
@@ -86,6 +88,11 @@ class Path:
     def branch(self, condition: Term, holds: bool) -> None:
         self._decide(condition if holds else t.negate(condition), is_choice=False)
 
+    def settled(self, condition: Term, holds: bool) -> bool:
+        """Whether a condition cannot go otherwise here, as far as that is cheap to see."""
+        wanted = condition if holds else t.negate(condition)
+        return wanted in self._seen or self._feasibility.is_implied(self._components, wanted)
+
     def pin(self, value: Sym) -> int:
         """Fix a value by a condition on its narrow core; its other values are alternatives of one choice."""
         core = narrow_core(value.term)
@@ -149,11 +156,16 @@ class Path:
             size == 8
             and sum(isinstance(c, int) and self._memory.permissions(c >> 12) is not None for c in contents) > 1
         ):
-            # A table of pointers: merged, every access behind it would be symbolic. Follow one pointer a path.
+            # A table of pointers: merged, every access behind it would be symbolic. Follow one pointer a path, or
+            # all that point to the same content: what is read there is then no term.
             loaded = self._memory.load(address.value, size)
-            group = contents[loaded.term if isinstance(loaded, Sym) else loaded]
-            self._decide(member(core, _array(group), candidates), is_choice=True)
-            return loaded
+            here_is = self._pointed_to(loaded)
+            contents = {c: group for c, group in contents.items() if self._pointed_to(c) == here_is}
+            together = _array(value for group in contents.values() for value in group)
+            self._decide(member(core, together, candidates), is_choice=True)
+            if len(contents) == 1:
+                return loaded
+            candidates = together
         groups = sorted(contents.items(), key=lambda item: (-len(item[1]), item[1][0]))
         width = 8 * size
         result = _as_term(groups[0][0], width)
@@ -227,6 +239,12 @@ class Path:
 
     def _evaluate(self, term: Term) -> int:
         return evaluate(term, self.values, self._evaluated)
+
+    def _pointed_to(self, content: Value | Term) -> object:
+        """What a pointer points to, as far as it may be the same as what another does."""
+        if not isinstance(content, int) or not self._is_readable(content, _LOOK_AT):
+            return content.term if isinstance(content, Sym) else content
+        return tuple(v if isinstance(v, int) else v.term for v in self._memory.read_values(content, _LOOK_AT))
 
     def _is_readable(self, address: int, size: int) -> bool:
         pages = {address >> 12, address + size - 1 >> 12}

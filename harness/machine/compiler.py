@@ -45,6 +45,7 @@ BOUND = (
     "store4",
     "store8",
     "decide",
+    "fork",
     "rest",
 )
 _WORD = re.compile(r"[a-zA-Z_]\w*")
@@ -103,6 +104,10 @@ class Compiler:
             return lambda: (address, "Ijk_NoDecode")
         self._code[address] = code
         return self._function(Integers(block, address, self._namespace).write(), f"block {address:#x}")
+
+    def whole(self, block: Any, title: str) -> Block:
+        """The function for a lifted block, for values of any kind from its beginning on."""
+        return self._function(Generic(block, self._namespace).write(), title)
 
     def _rest(self, address: int, first: int, names: str, *arguments: Any) -> Any:
         """Execute a block from statement `first` on, now that a value turned out symbolic."""

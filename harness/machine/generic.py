@@ -24,7 +24,11 @@ class Generic:
 
     def write(self, first: int = 0) -> list[str]:
         """The lines for the statements from number `first` on."""
+        last = self._last_exit()
         for statement in self._block.statements[first:]:
+            if statement is last:
+                self._fork(statement)
+                continue
             handler = getattr(self, "_" + statement.tag.removeprefix("Ist_").lower(), None)
             if handler is None:
                 self._lines.append(f"raise Unsupported({f'the statement {statement.tag}'!r})")
@@ -34,7 +38,32 @@ class Generic:
         self._lines.append(f"return {target}" if kind in PLAIN_JUMPS else f"return ({target}, {kind!r})")
         return self._lines
 
+    def _last_exit(self) -> Any:
+        """The exit that a block of two successors ends with, or None: a branch that may be merged (merge.py)."""
+        statements = [s for s in self._block.statements if s.tag not in ("Ist_IMark", "Ist_AbiHint", "Ist_NoOp")]
+        while statements and statements[-1].tag == "Ist_Put" and statements[-1].offset == RIP:
+            statements.pop()
+        last = statements[-1] if statements else None
+        if (
+            last is None
+            or last.tag != "Ist_Exit"
+            or (last.jk, self._block.jumpkind) != ("Ijk_Boring", "Ijk_Boring")
+            or last.guard.tag != "Iex_RdTmp"
+            or self._block.next.tag != "Iex_Const"
+        ):
+            return None
+        return last
+
     # ---------------------------------------------------------------------------------------------- statements
+
+    def _fork(self, statement: Any) -> None:
+        guard, target, other = self._atom(statement.guard), self._exit_target(statement), self._atom(self._block.next)
+        self._lines.append(f"if {guard}.__class__ is not int: return fork({guard}, {target}, {other})")
+        self._lines.append(f"if {guard}: return {target}")
+
+    @staticmethod
+    def _exit_target(statement: Any) -> str:
+        return hex(statement.dst.value & (1 << 64) - 1)
 
     def _imark(self, statement: Any) -> None:
         pass
@@ -75,7 +104,7 @@ class Generic:
 
     def _exit(self, statement: Any) -> None:
         guard = self._atom(statement.guard)
-        target = hex(statement.dst.value & (1 << 64) - 1)
+        target = self._exit_target(statement)
         result = target if statement.jk in PLAIN_JUMPS else f"({target}, {statement.jk!r})"
         truth = f"{guard} if {guard}.__class__ is int else decide({guard})" if guard[0] == "t" else guard
         self._lines.append(f"if {truth}: return {result}")

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, Protocol
 from harness.machine.compiler import MOST_CODE, REGISTER_SLOTS, REGISTERS, Block, Compiler
 from harness.machine.ends import BlockLimit, Fault, Trap, Unsupported
 from harness.machine.memory import PAGE, Memory, PageSource
+from harness.machine.merge import Merger
 from harness.machine.operations import division_overflows, operation
 from harness.machine.values import Sym, Value, concrete, term_of
 from soft.solve import terms as t
@@ -44,6 +45,8 @@ class Decisions(Protocol):
 
     def simplify(self, value: Value, given: Term) -> Value: ...
 
+    def settled(self, condition: Term, holds: bool) -> bool: ...
+
 
 class Machine:
     """`run` executes until something other than a jump happens, and leaves it to `special` to say where to go on."""
@@ -61,12 +64,14 @@ class Machine:
         self.decisions: Decisions | None = None
         self.clock: Callable[[], int] = lambda: 0
         m = self.memory
+        self._merger = Merger(self.registers, m, self._code)
         self._compiler = Compiler(
             {
                 "R": self.registers,
                 **{name: getattr(m, name) for name in ("load", "load1", "load2", "load4", "load8")},
                 **{name: getattr(m, name) for name in ("store", "store1", "store2", "store4", "store8")},
                 "decide": self._decide,
+                "fork": self._fork,
                 "division": self._division,
                 "dirty": self._dirty,
                 "compare_and_swap": self._compare_and_swap,
@@ -189,6 +194,7 @@ class Machine:
         """Code was unmapped or replaced: compile anew what is executed from now on."""
         self.blocks.clear()
         self._behind.clear()
+        self._merger.forget()
         self.blocks.update(self._hooks)
 
     def _stop(self, address: int, kind: str) -> NoReturn:
@@ -209,11 +215,19 @@ class Machine:
 
     def _decide(self, guard: Sym) -> int:
         assert self.decisions is not None
-        condition = (
-            t.eq(guard.term, t.const(1, 1)) if guard.term.width == 1 else t.ne(guard.term, t.const(0, guard.term.width))
-        )
-        self.decisions.branch(condition, bool(guard.value))
+        self.decisions.branch(is_true(guard.term), bool(guard.value))
         return guard.value
+
+    def _fork(self, guard: Sym, taken: int, other: int) -> int:
+        """Where a branch at the end of a block leads: to one of two places, or behind both sides, merged."""
+        assert self.decisions is not None
+        condition, holds = is_true(guard.term), bool(guard.value)
+        if not self.decisions.settled(condition, holds):
+            join = self._merger.merge(condition, holds, taken, other)
+            if join is not None:
+                return join
+            self.decisions.branch(condition, holds)
+        return taken if holds else other
 
     def _division(self, op: str, dividend: Value, divisor: Value) -> None:
         """Before a division that involves inputs: does its quotient fit? If not, computing it raises the trap."""
@@ -259,6 +273,11 @@ class Machine:
         if name == "amd64g_create_fpucw" and isinstance(arguments[0], int):
             return 0x037F | (arguments[0] & 3) << 10
         raise Unsupported(name if name.startswith(("the ", "a ")) else f"the instruction behind {name}")
+
+
+def is_true(guard: Term) -> Term:
+    """That a guard, which is one bit or a byte, is set."""
+    return t.eq(guard, t.const(1, 1)) if guard.width == 1 else t.ne(guard, t.const(0, guard.width))
 
 
 def _mnemonic(code: bytes) -> str:

@@ -136,6 +136,9 @@ class Recorder:
     def simplify(self, value: Value, given: Term) -> Value:
         return value
 
+    def settled(self, condition: Term, holds: bool) -> bool:
+        return False
+
 
 @dataclass
 class End:
