@@ -24,7 +24,8 @@ Kind = tuple[int, str, str]
 _ERROR, _PACKET_IN, _STATS_REPLY = 1, 10, 17
 # Errors that are named one by one before they are just errors.
 _MOST_ERRORS = 3
-_DELIVERY = 2  # the rank of what happens to packets, see `_rank`
+_MISS = "packet_in no_match"
+_DELIVERY = 3  # the rank of what happens to packets, see `_rank`
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -84,9 +85,11 @@ def _general(kind: Kind) -> Kind:
 
 
 def _rank(kind: Kind) -> int:
-    """Which events come first as a cause: an ending, then an answer, then what happens to packets."""
+    """Which events come first as a cause: an ending, an answer, that no rule matched, and then what a rule did."""
     if kind[1] not in ("message", "packet"):
         return 0
+    if kind[2] == _MISS:
+        return 2
     return _DELIVERY if kind[1] == "packet" or kind[2].startswith("packet_in") else 1
 
 
@@ -231,7 +234,7 @@ def _kind_words(kind: Kind, scenario: Scenario) -> str:
     packet = "the probe" if isinstance(scenario.steps[step], Probe) else "the packet"
     if what == "message":
         if detail.startswith("packet_in "):
-            return f"sends {packet} to the controller"
+            return f"sends {packet} to the controller" + (" (no_match)" if detail == _MISS else "")
         return f"answers with the {detail}" if detail.startswith("error ") else f"sends {detail}"
     if what == "packet":
         return f"forwards {packet}"

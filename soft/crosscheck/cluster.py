@@ -87,7 +87,10 @@ def _heading(draft: Draft, scenario: Scenario) -> str:
     """One sentence that says what differs: the message, the deciding fields, what each agent does."""
     finding = draft.finding
     what, prefix = subject(scenario, finding.fields)
-    parts = constraint_texts(finding.region.fields, finding.region.relations)
+    # What the scenario's default input does not satisfy is what makes the difference: it comes first.
+    region, defaults = finding.region, scenario.defaults
+    fields = sorted(region.fields, key=lambda f: f.holds(defaults[f.field], defaults.get(f.head, 0)))
+    parts = constraint_texts(fields, region.relations)
     if prefix:
         parts = [re.sub(rf"(?<![\w.]){re.escape(prefix)}", "", part) for part in parts]
     more = len(parts) - _MOST_FIELDS

@@ -74,7 +74,7 @@ def crosscheck(
     outputs = Outputs()
     whole = Space(scenario, engine)
     slices = slices_of(bundles)
-    space = Space(slices.scenario, engine)
+    space = Space(slices.scenario, engine, slices.headed)
     # The order of names, not of arguments: (A, B) and (B, A) find the same.
     parties = []
     for place in sorted(range(len(bundles)), key=lambda place: labels[place]):
@@ -206,7 +206,8 @@ def _draft(
         proved=explained.proved,
         exact=explained.exact,
     )
-    named = {slices.parts[name].field if name in slices.parts else name for name in explained.box.names}
+    related = {name.partition("[")[0] for r in explained.box.relations for name in (r.left, r.right)}
+    named = related.union(*[(field.field, field.head) for field in fields])
     deciding = tuple(name for name in scenario.variable_names if name in named)
     way = explained.way
     finding = Finding(

@@ -81,6 +81,8 @@ class FieldSet(_Struct, frozen=True):
 
     `field` is the scenario's. With `bits`, the intervals are those of a part of it: that many bits, from bit `low` (0
     is the lowest) on. `name` is what people call that part: m0.actions.0.vlan_vid for the head of m0.actions.0.body.
+    With a `head` (a field of one bit, a wildcard), the intervals are those of both together, the head's bit above the
+    field's `bits`: so one set says "02:00:00:00:0a:01, or wildcarded".
     """
 
     field: str
@@ -89,12 +91,13 @@ class FieldSet(_Struct, frozen=True):
     low: int = 0
     bits: int | None = None
     name: str = ""
+    head: str = ""
 
-    def holds(self, value: int) -> bool:
-        """Whether the field may have a value."""
+    def holds(self, value: int, head: int = 0) -> bool:
+        """Whether the field may have a value, while its head has the given one."""
         part = value >> self.low
         if self.bits is not None:
-            part &= (1 << self.bits) - 1
+            part = (part & ((1 << self.bits) - 1)) | head << self.bits
         return any(low <= part <= high for low, high in self.intervals)
 
 
@@ -125,7 +128,7 @@ class Region(_Struct, frozen=True):
 
     def holds(self, values: Mapping[str, int]) -> bool:
         """Whether an input lies in the region."""
-        return all(field.holds(values[field.field]) for field in self.fields) and all(
+        return all(field.holds(values[field.field], values.get(field.head, 0)) for field in self.fields) and all(
             relation.holds(values) for relation in self.relations
         )
 
@@ -411,7 +414,7 @@ def _check(findings: Findings) -> None:
 
 def _check_region(finding: Finding) -> None:
     values = finding.example.values
-    names = [field.field for field in finding.region.fields]
+    names = [name for field in finding.region.fields for name in (field.field, field.head) if name]
     for relation in finding.region.relations:
         names += [relation.left, relation.right]
     for name in names:
@@ -419,7 +422,7 @@ def _check_region(finding: Finding) -> None:
         if match is None or match[1] not in values:
             raise SoftError(f"{name[:60]!r} is not a field of the finding's example.")
     for field in finding.region.fields:
-        if not 0 <= field.low < 1 << 16 or not 1 <= (field.bits or 1) < 1 << 16:
+        if not 0 <= field.low < 1 << 16 or not 1 <= (field.bits or 1) < 1 << 16 or (field.head and not field.bits):
             raise SoftError(f"A part of the field {field.field[:60]!r} has bits that no field has.")
 
 

@@ -15,7 +15,8 @@ from itertools import islice
 from soft.crosscheck.behaviour import Way, way_of
 from soft.crosscheck.model import Relation
 from soft.crosscheck.outputs import Outputs
-from soft.crosscheck.space import Input, Space, State, substitute
+from soft.crosscheck.space import Input, Space, State
+from soft.crosscheck.substitute import substitute
 from soft.crosscheck.values import Intervals, complement, contains, count, includes, intersect, single, union, without
 from soft.crosscheck.walk import Overlap, Side, Twig, overlaps
 from soft.solve import terms
@@ -171,6 +172,8 @@ class Explainer:
 
     def _comparable(self, left: str, right: str) -> bool:
         """Whether two fields may hold the same kind of thing: a type and a port that are equal are so by chance."""
+        if left in self.space.headed or right in self.space.headed:
+            return False
         a, b = self.space.scenario.variable(left), self.space.scenario.variable(right)
         return a.width == b.width and (a.names is b.names or a.names is None or b.names is None)
 
@@ -226,7 +229,7 @@ class Explainer:
                     continue
                 difference = self.outputs.difference(a, b)
                 if difference and difference[0] is not TRUE:
-                    differing = [self._allowed(term, example, others, name, memo) for term in difference]
+                    differing = [self._allowed(term, example, others, name, memo, both) for term in difference]
                     both = intersect(both, union(*differing))
                 kept.append(both)
         # What nobody explored is left open: a region is a claim about the inputs that were.
@@ -247,23 +250,29 @@ class Explainer:
             for child in side.children(twig):
                 inner = values
                 for condition in child.conditions:
-                    inner = intersect(inner, self._allowed(condition, example, others, name, memo))
+                    inner = intersect(inner, self._allowed(condition, example, others, name, memo, inner))
                     if not inner:
                         break
                 else:
                     stack.append((child, inner))
 
     def _allowed(
-        self, condition: Term, example: Input, others: Input, name: str, memo: dict[Term, int]
+        self,
+        condition: Term,
+        example: Input,
+        others: Input,
+        name: str,
+        memo: dict[Term, int],
+        within: Intervals,
     ) -> Intervals:
-        """The values of one field for which a condition holds while the other fields are as in the example."""
+        """The values of one field, among some, for which a condition holds while the others are as in the example."""
         if name not in condition.variables:
             return self.space.domain[name] if evaluate(condition, example, memo) else ()
         if len(condition.variables) > 1:
             condition = substitute(condition, others)
         if not condition.variables:
             return self.space.domain[name] if evaluate(condition, {}) else ()
-        found = self.space.solutions(condition, name)
+        found = self.space.within(condition, name, within)
         if found is not None:
             return found
         return single(example[name]) if evaluate(condition, example) else ()

@@ -1,18 +1,20 @@
-"""Fields in slices: where agents only ever look at parts of a field, each part is a field of its own.
+"""Fields as agents look at them: cut into parts that are looked at by themselves, or put together with their wildcard.
 
 The body of an action of any type is 32 bits to a scenario, but a VLAN id and padding, or a port and a length, to an
-agent. Cut where no condition looks at both sides at once, a field's parts are independent, their values are few
-intervals, and a region can name the one part that matters.
+agent. Cut where no condition looks at both sides at once, a field's parts are independent, and a region can name the
+one part that matters. A field of a match and its wildcard bit are one thing: "02:00:00:00:0a:01, or anything" is a set
+of values of both together, and would be two regions otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from soft.bundle.model import Bundle
-from soft.crosscheck.space import Input, substitute
+from soft.crosscheck.space import Input
+from soft.crosscheck.substitute import substitute
 from soft.errors import SoftError
 from soft.scenarios.model import Scenario, Variable
 from soft.solve import terms
@@ -35,36 +37,41 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """How a scenario's fields are cut. `scenario` has the parts as its variables; `parts` says what they are."""
+    """How a scenario's fields are looked at. `scenario` has what is looked at as its variables.
+
+    `parts` says what each of these is, from its highest bits down; fields that are looked at as they are are left out.
+    """
 
     original: Scenario
     scenario: Scenario
-    parts: Mapping[str, Slice]  # variable of the cut scenario → what it is; fields that are not cut are left out
+    parts: Mapping[str, tuple[Slice, ...]]
+
+    @property
+    def headed(self) -> frozenset[str]:
+        """The variables that are a field with its wildcard bit above it."""
+        return frozenset(name for name, parts in self.parts.items() if len(parts) == 2)
 
     def join(self, values: Mapping[str, int]) -> Input:
-        """An input of the cut scenario as one of the original."""
+        """An input of the new scenario as one of the original."""
         result: Input = {}
         for name, value in values.items():
-            part = self.parts.get(name)
-            if part is None:
+            if name not in self.parts:
                 result[name] = value
-            else:
-                result[part.field] = result.get(part.field, 0) | value << part.low
+                continue
+            for part in reversed(self.parts[name]):
+                result[part.field] = result.get(part.field, 0) | (value & ((1 << part.width) - 1)) << part.low
+                value >>= part.width
         return {variable.name: result[variable.name] for variable in self.original.variables}
 
     def cut(self, values: Mapping[str, int]) -> Input:
-        """An input of the original scenario as one of the cut one."""
-        result = {}
-        for variable in self.scenario.variables:
-            part = self.parts.get(variable.name)
-            if part is None:
-                result[variable.name] = values[variable.name]
-            else:
-                result[variable.name] = values[part.field] >> part.low & ((1 << part.width) - 1)
-        return result
+        """An input of the original scenario as one of the new one."""
+        return {variable.name: _gather(self._parts(variable), values) for variable in self.scenario.variables}
+
+    def _parts(self, variable: Variable) -> tuple[Slice, ...]:
+        return self.parts.get(variable.name) or (Slice(variable.name, 0, variable.width),)
 
     def bundle(self, bundle: Bundle) -> Bundle:
-        """A bundle over the parts of the fields."""
+        """A bundle over the new variables."""
         if not self.parts:
             return bundle
         whole = self._whole()
@@ -73,14 +80,25 @@ class Slices:
         return replace(bundle, scenario=self.scenario, conditions=conditions, traces=traces)
 
     def _whole(self) -> dict[str, Term]:
-        """Each field that is cut, as its parts put together."""
-        found: dict[str, list[Slice]] = {}
-        for part in self.parts.values():
-            found.setdefault(part.field, []).append(part)
+        """Each field that is looked at in another way, put together from the new variables."""
+        found: dict[str, list[tuple[int, Term]]] = {}
+        for name, parts in self.parts.items():
+            offset = width = sum(part.width for part in parts)
+            for part in parts:
+                offset -= part.width
+                term = terms.extract(offset + part.width - 1, offset, terms.var(name, width))
+                found.setdefault(part.field, []).append((part.low, term))
         return {
-            field: terms.concat(*[terms.var(name_of(p), p.width) for p in sorted(parts, key=lambda p: -p.low)])
-            for field, parts in found.items()
+            field: terms.concat(*[term for _, term in sorted(pieces, key=lambda piece: -piece[0])])
+            for field, pieces in found.items()
         }
+
+
+def _gather(parts: Iterable[Slice], values: Mapping[str, int]) -> int:
+    result = 0
+    for part in parts:
+        result = result << part.width | (values[part.field] >> part.low & ((1 << part.width) - 1))
+    return result
 
 
 def name_of(part: Slice) -> str:
@@ -88,26 +106,58 @@ def name_of(part: Slice) -> str:
 
 
 def slices_of(bundles: Sequence[Bundle]) -> Slices:
-    """Cut the fields of a scenario where no condition of the bundles looks at both sides at once."""
+    """How the conditions of some bundles of one scenario look at its fields."""
     scenario = bundles[0].scenario
+    conditions = dict.fromkeys(term for bundle in bundles for term in bundle.conditions)
     looks: dict[str, set[tuple[int, int]]] = {}
-    for condition in dict.fromkeys(term for bundle in bundles for term in bundle.conditions):
+    for condition in conditions:
         for name, look in _looks(condition).items():
             looks.setdefault(name, set()).add(look)
-    parts: dict[str, Slice] = {}
+    wildcards = _wildcards(scenario, conditions)
+    parts: dict[str, tuple[Slice, ...]] = {}
     variables: list[Variable] = []
     for variable in scenario.variables:
-        cuts = _cuts(variable.width, looks.get(variable.name, set()))
-        bound = variable.range is not None or variable.choices is not None
-        if bound or not 2 < len(cuts) <= _MOST_SLICES + 1:
-            variables.append(variable)
+        if variable.name in wildcards.values():
             continue
-        for high, low in pairwise(reversed(cuts)):
-            part = Slice(variable.name, low, high - low)
-            default = variable.default >> low & ((1 << part.width) - 1)
-            parts[name_of(part)] = part
-            variables.append(Variable(name_of(part), part.width, default))
+        for new, pieces in _pieces(variable, wildcards.get(variable.name), looks.get(variable.name, set())):
+            if pieces:
+                parts[new.name] = pieces
+                new = replace(new, default=_gather(pieces, scenario.defaults))
+            variables.append(new)
     return Slices(scenario, replace(scenario, variables=tuple(variables)), parts)
+
+
+def _pieces(
+    variable: Variable, wildcard: str | None, looks: set[tuple[int, int]]
+) -> Iterator[tuple[Variable, tuple[Slice, ...]]]:
+    """The new variables for a field, each with what it is."""
+    whole = Slice(variable.name, 0, variable.width)
+    if wildcard is not None:
+        yield Variable(f"{variable.name}*", variable.width + 1, 0), (Slice(wildcard, 0, 1), whole)
+        return
+    cuts = _cuts(variable.width, looks)
+    bound = variable.range is not None or variable.choices is not None
+    if bound or not 2 < len(cuts) <= _MOST_SLICES + 1:
+        yield variable, ()
+        return
+    for high, low in pairwise(reversed(cuts)):
+        part = Slice(variable.name, low, high - low)
+        yield Variable(name_of(part), part.width, 0), (part,)
+
+
+def _wildcards(scenario: Scenario, conditions: Iterable[Term]) -> dict[str, str]:
+    """The fields of matches that some condition looks at together with their wildcard bit, and these bits."""
+    free = {v.name: v.width for v in scenario.variables if v.range is None and v.choices is None}
+    pairs = {}
+    for name, width in free.items():
+        stem, _, last = name.rpartition(".")
+        field = f"{stem.removesuffix('.wildcards')}.{last}"
+        if stem.endswith(".wildcards") and width == 1 and field in free:
+            pairs[field] = name
+    together = {
+        field for condition in conditions for field, bit in pairs.items() if {field, bit} <= condition.variables
+    }
+    return {field: bit for field, bit in pairs.items() if field in together}
 
 
 def _looks(condition: Term) -> dict[str, tuple[int, int]]:

@@ -12,13 +12,25 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from soft.crosscheck.values import Intervals, contains, full, includes, intersect, nearest, single, solutions
+from soft.crosscheck.substitute import substitute
+from soft.crosscheck.values import (
+    Intervals,
+    contains,
+    full,
+    includes,
+    intersect,
+    nearest,
+    single,
+    solutions,
+    solutions_within,
+    split,
+    union,
+)
 from soft.scenarios.model import Scenario
 from soft.solve import terms
 from soft.solve.evaluate import evaluate
 from soft.solve.solver import Answer, Solver
 from soft.solve.terms import TRUE, Term
-from soft.solve.walk import post_order
 
 Input = dict[str, int]
 
@@ -53,8 +65,10 @@ class State:
 class Space:
     """The input space of a scenario, with the solver and everything that was found out about its parts."""
 
-    def __init__(self, scenario: Scenario, solver: Solver) -> None:
+    def __init__(self, scenario: Scenario, solver: Solver, headed: frozenset[str] = frozenset()) -> None:
+        """`headed` are fields with one bit of another meaning above them, see soft.crosscheck.slices."""
         self.scenario = scenario
+        self.headed = headed
         self.solver = solver
         self.kept = 0  # questions that needed no solver
         self.widths = {variable.name: variable.width for variable in scenario.variables}
@@ -66,6 +80,7 @@ class Space:
         self._meanings: dict[int, tuple[Intervals, Term]] = {}
         self._models: dict[frozenset[Term], list[Input]] = {}
         self._possible: dict[Term, bool] = {}
+        self._parts: dict[Term, tuple[Term, ...]] = {}
         self._answers: dict[tuple[frozenset[Term], tuple[int, ...]], tuple[tuple[Intervals, ...], Answer]] = {}
         everything: State | None = State({})
         for condition in scenario.domain:
@@ -79,7 +94,10 @@ class Space:
 
     def assume(self, state: State, condition: Term) -> State | None:
         """The part of a state in which a condition holds; None if there is none."""
-        for part in _conjuncts(condition):
+        parts = self._parts.get(condition)
+        if parts is None:
+            parts = self._parts[condition] = _conjuncts(condition)
+        for part in parts:
             narrowed = self._assume(state, part)
             if narrowed is None:
                 return None
@@ -155,7 +173,7 @@ class Space:
         names = condition.variables
         if len(names) == 1:
             (name,) = names
-            allowed = self.solutions(condition, name)
+            allowed = self.within(condition, name, self.allowed(state, name))
             if allowed is not None:
                 self.kept += 1
                 return self.restrict(state, name, allowed)
@@ -188,10 +206,32 @@ class Space:
         if condition not in self._solutions:
             if len(self._solutions) > _MOST_KEPT:
                 self._solutions.clear()
-            found = self._solutions[condition] = solutions(condition, name, self.widths[name])
+            found = self._solutions[condition] = self._solved(condition, name)
             if found is not None and len(found) > _MANY:
                 self._meanings[id(found)] = found, condition
         return self._solutions[condition]
+
+    def within(self, condition: Term, name: str, allowed: Intervals) -> Intervals | None:
+        """The values of a field that satisfy a condition on it alone, as far as the others are not allowed anyway."""
+        found = self.solutions(condition, name)
+        if found is None and allowed is not self._full[name]:
+            found = solutions_within(condition, name, self.widths[name], allowed)
+        return found
+
+    def _solved(self, condition: Term, name: str) -> Intervals | None:
+        width = self.widths[name]
+        if name not in self.headed:
+            return solutions(condition, name, width)
+        # With the bit above decided, a masked comparison is a plain one.
+        found: list[tuple[int, int]] = []
+        rest = terms.var(f"{name} without its head", width - 1)
+        for head in (0, 1):
+            plain = substitute(condition, {name: terms.concat(terms.const(head, 1), rest)})
+            below = solutions(plain, rest.args[0], width - 1)
+            if below is None:
+                return None
+            found += [(low + (head << width - 1), high + (head << width - 1)) for low, high in below]
+        return union(tuple(found))
 
     def _fixed(self, state: State, names: Iterable[str]) -> Input:
         values = state.values
@@ -301,69 +341,21 @@ def member(term: Term, values: Intervals) -> Term:
     return terms.disj(*choices)
 
 
-def substitute(root: Term, values: Mapping[str, int] | Mapping[str, Term]) -> Term:
-    """A term with some of its variables replaced by numbers or terms, simplified."""
-    if root.variables.isdisjoint(values):
-        return root
-    done: dict[Term, Term] = {}
-    for term in post_order((root,)):
-        if term.op == "var":
-            new = values.get(term.args[0])
-            done[term] = term if new is None else new if isinstance(new, Term) else terms.const(new, term.width)
-        elif term.variables.isdisjoint(values):
-            done[term] = term
-        else:
-            done[term] = _build(term, [done[arg] if arg.__class__ is Term else arg for arg in term.args])
-    return done[root]
-
-
-_MAKE = {
-    "extract": terms.extract,
-    "concat": terms.concat,
-    "sign_extend": terms.sign_extend,
-    "bvadd": terms.add,
-    "bvsub": terms.sub,
-    "bvmul": terms.mul,
-    "bvudiv": terms.udiv,
-    "bvurem": terms.urem,
-    "bvsdiv": terms.sdiv,
-    "bvsrem": terms.srem,
-    "bvand": terms.and_,
-    "bvor": terms.or_,
-    "bvxor": terms.xor,
-    "bvnot": terms.not_,
-    "bvneg": terms.neg,
-    "bvshl": terms.shl,
-    "bvlshr": terms.lshr,
-    "bvashr": terms.ashr,
-    "ite": terms.ite,
-    "not": terms.negate,
-    "and": terms.conj,
-    "or": terms.disj,
-    "=": terms.eq,
-    "bvult": terms.ult,
-    "bvule": terms.ule,
-    "bvslt": terms.slt,
-    "bvsle": terms.sle,
-}
-
-
-def _build(term: Term, args: list[Term]) -> Term:
-    made: Term = _MAKE[term.op](*args)  # type: ignore[operator]
-    return made
-
-
 def _ordered(conditions: frozenset[Term]) -> list[Term]:
     return sorted(conditions, key=lambda term: term.uid)
 
 
 def _conjuncts(condition: Term) -> tuple[Term, ...]:
-    if condition.op == "and":
-        return condition.args
-    if condition.op == "not":
-        inner = condition.args[0]
-        if inner.op == "or":
-            return tuple(terms.negate(part) for part in inner.args)
-    return (condition,)
-
-
+    """The parts of a condition that hold one by one; those on one and the same field stay together."""
+    if condition.op == "not" and condition.args[0].op == "or":
+        condition = terms.conj(*[terms.negate(part) for part in condition.args[0].args])
+    if len(condition.variables) < 2:
+        return (condition,)
+    try:
+        parts = split(condition)
+    except RecursionError:  # a stranger's term may nest deeper than the constructors go
+        return (condition,)
+    grouped: dict[frozenset[str], list[Term]] = {}
+    for part in parts:
+        grouped.setdefault(part.variables, []).append(part)
+    return tuple(terms.conj(*group) for group in grouped.values())

@@ -7,9 +7,13 @@ agents differ.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
+from soft.crosscheck.substitute import substitute
 from soft.solve import terms
+from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
 from soft.solve.vector import evaluate_vector
 
@@ -23,8 +27,11 @@ NARROW_BITS = 16
 MOST_INTERVALS = 1 << (NARROW_BITS - 1)
 # While a term is taken apart; past this many it is faster to try all values of a narrow field.
 _MANY = 300
+# Intervals within which the solutions are looked for one by one.
+_MOST_NARROW = 8
 # Steps of the search for a solution; a stranger's term may be large.
-_MOST_STEPS = 500
+_MOST_STEPS = 2_000
+_MOST_PIECES = 1_000
 
 
 def full(width: int) -> Intervals:
@@ -134,6 +141,31 @@ def solutions(condition: Term, name: str, width: int) -> Intervals | None:
     return found if len(found) <= MOST_INTERVALS else None
 
 
+def solutions_within(condition: Term, name: str, width: int, allowed: Intervals) -> Intervals | None:
+    """As `solutions`, but only of some values: each interval of these is narrow, or in it the solutions are few."""
+    if len(allowed) > _MOST_NARROW:
+        return None
+    found: list[Intervals] = []
+    for low, high in allowed:
+        free = (low ^ high).bit_length()
+        if free > NARROW_BITS or free == width:
+            return None
+        start = low >> free << free
+        prefix = terms.const(low >> free, width - free)
+        rest = terms.var(f"{name}[{free - 1}:0]", free) if free else None
+        here = substitute(condition, {name: prefix if rest is None else terms.concat(prefix, rest)})
+        inside = full(1) if not here.variables and evaluate(here, {}) else EMPTY
+        if rest is not None and here.variables:
+            solved = solutions(here, rest.args[0], free)
+            if solved is None:
+                return None
+            inside = solved
+        elif inside:
+            inside = ((0, (1 << free) - 1),)
+        found.append(tuple((start + a, start + b) for a, b in inside))
+    return intersect(union(*found), allowed)
+
+
 def _tried(condition: Term, name: str, width: int) -> Intervals | None:
     """Evaluate the condition for every value."""
     truth = evaluate_vector(condition, {name: np.arange(1 << width, dtype=np.uint64)})
@@ -164,13 +196,17 @@ class _Solutions:
             return complement(self.truth(args[0]), self._width)
         if op == "and":
             result = full(self._width)
-            for part in _bytes_joined(args):
+            for part in _bytes_joined(split(term)):
                 result = self._bounded(intersect(result, self.truth(part)))
             return result
         if op == "or":
             if all(part.op == "not" for part in args):
                 return complement(self.truth(terms.conj(*[part.args[0] for part in args])), self._width)
             return self._bounded(union(*[self.truth(part) for part in args]))
+        if op == "=":
+            pieces = split(term)
+            if len(pieces) > 1:
+                return self.truth(terms.conj(*pieces))
         if op in ("=", "bvult", "bvule", "bvslt", "bvsle"):
             return self._comparison(op, args[0], args[1])
         if op == "var" and term.width == 0:
@@ -278,25 +314,58 @@ class _Solutions:
         return intervals
 
 
-def _bytes_joined(parts: tuple[Term, ...]) -> list[Term]:
-    """A field that is compared byte by byte, compared as a whole: the values of its low bytes alone are too many."""
-    cut = {
-        (part.args[0].args[0], part.args[0].args[1]): part
-        for part in parts
-        if part.op == "=" and part.args[0].op == "extract" and part.args[1].op == "const"
-    }
-    runs: list[list[Term]] = []
-    for (high, _), part in sorted(cut.items(), reverse=True):
-        if runs and runs[-1][-1].args[0].args[1] == high + 1 and runs[-1][-1].args[0].args[2] is part.args[0].args[2]:
-            runs[-1].append(part)
+def split(condition: Term) -> list[Term]:
+    """A conjunction, or an equality of masked or assembled words, as conditions on smaller pieces, if it is one.
+
+    Agents compare a whole match in a few wide operations; each piece of these looks at one field only.
+    """
+    found: list[Term] = []
+    stack = [condition]
+    while stack:
+        part = stack.pop()
+        if part.op == "and":
+            stack += reversed(part.args)
+            continue
+        if part.op == "=" and part.args[0].op not in ("var", "extract") and len(stack) < _MOST_PIECES:
+            a, b = part.args
+            if a.op == "bvor" and b.op == "const" and not b.args[0]:
+                stack += [terms.eq(a.args[1], b), terms.eq(a.args[0], b)]
+                continue
+            if a.width > 8 or (a.width > 1 and len(part.variables) > 1):
+                cuts = [*range(0, a.width, 8 if a.width > 8 else 1), a.width]
+                stack += [
+                    terms.eq(terms.extract(high - 1, low, a), terms.extract(high - 1, low, b))
+                    for low, high in pairwise(cuts)
+                ]
+                continue
+        if part is not terms.TRUE:
+            found.append(part)
+    return found or [terms.TRUE]
+
+
+def _bytes_joined(parts: list[Term]) -> list[Term]:
+    """A field that is compared piece by piece, compared as a whole: the values of its low bits alone are too many."""
+    cut: dict[tuple[Term, int], tuple[Term, int]] = {}  # field and highest bit → the piece and its value
+    rest = []
+    for part in parts:
+        inner, value = (part.args[0], 0) if part.op == "not" and part.args[0].op == "=" else (part, None)
+        if inner.op == "=" and inner.args[0].op == "extract" and inner.args[1].op == "const":
+            piece, constant = inner.args
+            if value is None or piece.width == 1:
+                cut[piece.args[2], piece.args[0]] = piece, constant.args[0] ^ (value is not None)
+                continue
+        rest.append(part)
+    runs: list[list[tuple[Term, int]]] = []
+    for piece, value in (cut[key] for key in sorted(cut, key=lambda key: (key[0].uid, -key[1]))):
+        last = runs[-1][-1][0] if runs else None
+        if last is not None and last.args[2] is piece.args[2] and last.args[1] == piece.args[0] + 1:
+            runs[-1].append((piece, value))
         else:
-            runs.append([part])
-    joined = []
+            runs.append([(piece, value)])
     for run in runs:
-        whole = terms.concat(*[part.args[0] for part in run])
-        joined.append(terms.eq(whole, terms.concat(*[part.args[1] for part in run])))
-    known = {id(part) for part in cut.values()}
-    return joined + [part for part in parts if id(part) not in known]
+        whole = terms.concat(*[piece for piece, _ in run])
+        rest.append(terms.eq(whole, terms.concat(*[terms.const(value, piece.width) for piece, value in run])))
+    return rest
 
 
 def _order(or_equal: bool, constant: int, left: bool, most: int) -> Intervals:

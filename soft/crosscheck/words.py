@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from soft.crosscheck.model import EventRecord, Example, FieldSet, Relation, StepBytes
 from soft.crosscheck.slices import Slice, Slices, name_of
-from soft.crosscheck.values import Intervals, complement, count, full, intersect, low_bits, union
+from soft.crosscheck.values import Intervals, complement, count, full, intersect, low_bits, single, union
 from soft.openflow.layout import Field, Pad, layout_of
 from soft.scenarios.model import Probe, Scenario, Send, Variable, Wait
 from soft.trace import Crash, Event, Message, Packet, Trace
@@ -81,7 +81,12 @@ def field_sets(
     """
     found: list[FieldSet] = []
     for variable in slices.original.variables:
-        left = {part: region.get(name) for name, part in slices.parts.items() if part.field == variable.name}
+        left: dict[Slice, Intervals | None] = {}
+        for name, parts in slices.parts.items():
+            if parts[-1].field == variable.name and len(parts) == 1:
+                left[parts[0]] = region.get(name)
+            elif parts[-1].field == variable.name and name in region:
+                found += _with_head(variable, slices.original.variable(parts[0].field), region[name])
         if not left:
             left = {Slice(variable.name, 0, variable.width): region.get(variable.name)}
         for thing, low in _things(slices.original, variable, region):
@@ -99,6 +104,29 @@ def field_sets(
                 alone = Variable(name_of(part), part.width, 0)
                 found.append(_named_part(variable, alone, part.low, rest, full(part.width)))
     return tuple(found)
+
+
+def _with_head(variable: Variable, head: Variable, values: Intervals) -> Iterator[FieldSet]:
+    """A field of a match, together with its wildcard bit."""
+    size = 1 << variable.width
+    plain, wild = intersect(values, ((0, size - 1),)), intersect(values, ((size, 2 * size - 1),))
+    wild = tuple((low - size, high - size) for low, high in wild)
+    everything = full(variable.width)
+    if not plain or not wild:
+        # The bit is decided: two sets say the same.
+        yield FieldSet(head.name, single(int(bool(wild))), f"{head.name} = {int(bool(wild))}", name=head.name)
+        if (plain or wild) != everything:
+            text = f"{variable.name} {_values_text(variable, plain or wild, everything)}"
+            yield FieldSet(variable.name, plain or wild, text, name=variable.name)
+        return
+    text = f"{variable.name} {_values_text(variable, plain, everything)}" if plain != everything else "not wildcarded"
+    if wild == everything:
+        text += " or wildcarded"
+    elif plain == everything:
+        text = f"{variable.name} {_values_text(variable, wild, everything)} or not wildcarded"
+    elif wild != plain:
+        text += f" or wildcarded and {_values_text(variable, wild, everything)}"
+    yield FieldSet(variable.name, values, text, 0, variable.width, variable.name, head.name)
 
 
 def _part_at(left: dict[Slice, Intervals | None], low: int, width: int) -> None:
@@ -165,7 +193,8 @@ def _joined(parts: Sequence[Slice], values: Mapping[Slice, Intervals | None], wi
 
 def constraint_texts(fields: Sequence[FieldSet], relations: Sequence[Relation]) -> list[str]:
     """What a region says, one text for each field and relation."""
-    names = {name_of(Slice(f.field, f.low, f.bits)): f.name for f in fields if f.bits is not None and f.name}
+    cut = [f for f in fields if f.bits is not None and f.name and not f.head]
+    names = {name_of(Slice(f.field, f.low, f.bits or 0)): f.name for f in cut}
     related = [f"{names.get(r.left, r.left)} {r.operator} {names.get(r.right, r.right)}" for r in relations]
     return [field.text for field in fields] + related
 

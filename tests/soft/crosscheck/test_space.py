@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soft.crosscheck.space import Space, substitute
+from soft.crosscheck.space import Space
+from soft.crosscheck.substitute import substitute
 from soft.solve import terms as t
 from soft.solve.evaluate import evaluate
 from soft.solve.solver import Solver
