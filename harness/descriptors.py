@@ -26,6 +26,7 @@ _SYS_PIDFD_GETFD = 438
 _SYS_TEE = 276
 _SO_DOMAIN, _SO_PROTOCOL = 39, 38
 _FIONREAD = 0x541B
+_SIOCGIFINDEX = 0x8933
 _SPLICE_NONBLOCK = 2
 # No agent at rest has more than this waiting for it.
 _MOST_PENDING = 1 << 16
@@ -46,7 +47,10 @@ def descriptors_of(pid: int, control: socket.socket, ports: Sequence[PortPlan]) 
         found = {number: _describe(pid, pidfd, number, sockets) for number in _open_descriptors(pid)}
     finally:
         os.close(pidfd)
-    return _settle_control({number: each for number, each in found.items() if each is not None}, control)
+    known = {number: each for number, each in found.items() if each is not None}
+    if not any(each.kind == "control" for each in known.values()) and (way := relayed(pid, known, control)) is not None:
+        return {**known, way: replace(known[way], kind="control", detail={**known[way].detail, "relayed": 1})}
+    return _settle_control(known, control)
 
 
 def _open_descriptors(pid: int) -> list[int]:
@@ -125,13 +129,17 @@ class _Sockets:
         finally:
             asked.detach()
 
-    def _purpose(self, asked: socket.socket, detail: Mapping[str, Detail]) -> tuple[str, int | None]:
+    def _purpose(self, asked: socket.socket, detail: dict[str, Detail]) -> tuple[str, int | None]:
         domain = detail["domain"]
         if domain == socket.AF_NETLINK:
             return "netlink", None
         if domain == socket.AF_PACKET:
-            port = self._by_interface.get(asked.getsockname()[0])
-            return ("socket", None) if port is None else ("port", port)
+            name, *_, address = asked.getsockname()
+            port = self._by_interface.get(name)
+            if port is None:
+                return "socket", None
+            detail |= {"interface": _interface_number(asked, name), "address": address.hex()}
+            return "port", port
         if asked.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             return "listener", None
         own, peer = _own_address(asked), _peer_address(asked)
@@ -142,6 +150,12 @@ class _Sockets:
                 if address in table:
                     return "port", table[address]
         return "socket", None
+
+
+def _interface_number(asked: socket.socket, name: str) -> int:
+    """What number an interface has where the socket is."""
+    request = struct.pack("16si20x", name.encode(), 0)
+    return int(struct.unpack_from("i", fcntl.ioctl(asked, _SIOCGIFINDEX, request), 16)[0])
 
 
 def _own_address(asked: socket.socket) -> object:
@@ -180,6 +194,71 @@ def _settle_control(found: dict[int, Descriptor], control: socket.socket) -> dic
         number: replace(each, kind="socket") if each.kind == "control" and each.link != peer else each
         for number, each in found.items()
     }
+
+
+def relayed(pid: int, found: Mapping[int, Descriptor], control: socket.socket) -> int | None:
+    """The descriptor that leads to the process which has our connection, if that passes on what a controller says.
+
+    It is the only stream of UNIX sockets between the two.
+    """
+    streams = {each.link: number for number, each in found.items() if each.kind == "socket" and each.stream}
+    ends = _peers(pid, found)
+    inode = peer_inode(control) if control.family == socket.AF_UNIX else _tcp_inode(pid, control)
+    relay = _holder(f"socket:[{inode}]", pid)
+    if relay is None:
+        return None
+    theirs = _links(relay)
+    ways = [number for link, number in streams.items() if ends.get(link) in theirs]
+    return ways[0] if len(ways) == 1 else None
+
+
+def _peers(pid: int, found: Mapping[int, Descriptor]) -> dict[str, str]:
+    """The other end of each connected UNIX socket of a process."""
+    ends: dict[str, str] = {}
+    pidfd = os.pidfd_open(pid)
+    try:
+        for number, each in found.items():
+            if each.kind == "socket" and each.detail.get("domain") == socket.AF_UNIX:
+                with _duplicate(pidfd, number) as copy:
+                    asked = socket.socket(fileno=copy)
+                    try:
+                        ends[each.link] = f"socket:[{peer_inode(asked)}]"
+                    finally:
+                        asked.detach()
+    finally:
+        os.close(pidfd)
+    return ends
+
+
+def _tcp_inode(pid: int, control: socket.socket) -> int | None:
+    """The inode of the socket at the other end of a TCP connection of ours, from the process's network namespace."""
+    wanted = [
+        f"{int.from_bytes(socket.inet_aton(host), 'little'):08X}:{port:04X}"
+        for host, port in (control.getpeername(), control.getsockname())
+    ]
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/net/tcp") as file:
+        for line in file:
+            columns = line.split()
+            if columns[1:3] == wanted:
+                return int(columns[9])
+    return None
+
+
+def _holder(link: str, but: int) -> int | None:
+    """A process that has a socket open; not `but`."""
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) not in (but, os.getpid()) and link in _links(int(name)):
+            return int(name)
+    return None
+
+
+def _links(pid: int) -> set[str]:
+    links: set[str] = set()
+    with contextlib.suppress(OSError):
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                links.add(os.readlink(f"/proc/{pid}/fd/{number}"))
+    return links
 
 
 # <linux/sock_diag.h>, <linux/unix_diag.h>

@@ -21,6 +21,7 @@ from soft.openflow.normalise import RULES
 from soft.scenarios.model import Scenario
 
 _FROZEN_THREADS = "Only the control channel's thread runs: what {count} other threads would do does not happen."
+_RELAYED = "Between the controller and the process explored is another one, which is taken to pass on all messages."
 
 
 class Exploration:
@@ -93,6 +94,8 @@ class Exploration:
     def _manifest_limits(self) -> tuple[str, ...]:
         others = len(self._snapshot.threads) - 1
         limits = [_FROZEN_THREADS.format(count=others)] if others else []
+        if self._snapshot.control.detail.get("relayed"):
+            limits.append(_RELAYED)
         return (*limits, *self._snapshot.stubs)
 
     def _statistics(self, progress: Progress, seconds: float) -> Mapping[str, int | float]:

@@ -75,7 +75,8 @@ class Descriptor:
 
     epoll: `watched`, a tuple of (descriptor, events, data). timerfd: `clockid`, `ticks`, `settime_flags`, and in
     nanoseconds `it_value` (what is left) and `it_interval`. eventfd: `count`, `semaphore`. signalfd: `mask`. pipe:
-    `inode`, `end` (read or write). socket: `domain`, `type`, `protocol`. file: `position`. Where something can be
+    `inode`, `end` (read or write). port, where it is a packet socket: `interface` (its number), `address` (in
+    hexadecimal). socket: `domain`, `type`, `protocol`. file: `position`. Where something can be
     read: `unread`, the number of bytes that wait there, and `pending`, these bytes in hexadecimal.
     """
 

@@ -43,7 +43,7 @@ _UNREADABLE = frozenset({"[vvar]", "[vvar_vclock]", "[vsyscall]"})
 _MAPS_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \d+\s*(.*)")
 
 _EM_X86_64 = 62
-_FRAMING = {"veth": "packet", "tap": "packet", "ovs-dummy": "length-prefixed"}
+_FRAMING = {"veth": "packet", "tap": "packet", "tap-device": "packet", "ovs-dummy": "length-prefixed"}
 _SYS_BRK, _SYS_RT_SIGACTION, _SYS_GETITIMER = 12, 13, 36
 _ERRORS = (1 << 64) - 4096
 

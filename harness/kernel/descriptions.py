@@ -82,6 +82,8 @@ class Stream(Description):
         self.takes_lengths = takes_lengths
         self.inbox: deque[Value] = deque()
         self.at_end = False
+        self.asked, self.asked_at = 0, (0, 0)  # type: int, tuple[Value, int]
+        """How often in a row, and when, an agent that does not wait has asked for more."""
         self._on_write = on_write
         self._on_close = on_close
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harness.kernel import descriptions as d
 from harness.kernel.errno import EAGAIN, EBADF, ECONNREFUSED, ENOTCONN, ENOTSOCK
 from harness.kernel.files import read_from, scatter, settled, symbolic_vectors, vectors, write_parts
+from harness.kernel.link_address import link_address
 from harness.kernel.table import constant, syscall
 from harness.machine.ends import Unsupported
 from harness.machine.values import Value
@@ -38,6 +39,17 @@ def _receive(kernel: Kernel, number: int, count: int, flags: int) -> list[Value]
     return data
 
 
+def _store_sender(kernel: Kernel, number: int, data: list[Value], place: int, length: int) -> None:
+    """The sender's address, as much of it as there is room for; most senders have none."""
+    room, found = kernel.machine.pin(kernel.memory.load4(length)), kernel.snapshot.descriptors.get(number)
+    sender: list[Value] = []
+    if found is not None and "interface" in found.detail:
+        own = bytes.fromhex(str(found.detail["address"]))
+        sender = link_address(data, int(str(found.detail["interface"])), own)
+    kernel.memory.write_values(place, sender[:room])
+    kernel.memory.store4(length, len(sender))
+
+
 @syscall(45, 6, symbolic=(2,))
 def recvfrom(kernel: Kernel, number: int, buffer: int, count: Value, flags: int, address: int, length: int) -> int:
     count = settled(kernel, number, count)
@@ -48,7 +60,7 @@ def recvfrom(kernel: Kernel, number: int, buffer: int, count: Value, flags: int,
         return data
     kernel.memory.write_values(buffer, data)
     if address and length:
-        kernel.memory.store4(length, 0)  # a sender without a name
+        _store_sender(kernel, number, data, address, length)
     return max(whole, len(data)) if flags & _MSG_TRUNC else len(data)
 
 
@@ -74,7 +86,8 @@ def _receive_message(kernel: Kernel, number: int, message: int, flags: int) -> i
     if isinstance(data, int):
         return data
     scatter(kernel, parts, data)
-    kernel.memory.store4(message + 8, 0)
+    if name := pin(load(message)):
+        _store_sender(kernel, number, data, name, message + 8)
     store(message + 40, 0)  # no control data
     kernel.memory.store4(message + 48, _MSG_TRUNC if whole > room else 0)
     return max(whole, len(data)) if flags & _MSG_TRUNC else len(data)

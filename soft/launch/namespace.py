@@ -58,7 +58,7 @@ class Namespace:
         wanted = [{"name": p.name, "address": p.hardware_address, "peer": f"soft{p.number}"} for p in plans]
         reply, descriptors = self._ask({"do": "prepare", "kind": kind, "ports": wanted})
         self._in_user_namespace = bool(reply["user_namespace"])
-        if kind == "veth":
+        if kind in ("veth", "tap-device"):
             return [
                 PacketSocketPort(plan, socket.socket(fileno=fd)) for plan, fd in zip(plans, descriptors, strict=True)
             ]

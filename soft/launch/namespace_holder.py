@@ -17,6 +17,7 @@ import subprocess
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 TUNSETIFF = 0x400454CA
+TUNSETPERSIST = 0x400454CB
 IFF_TAP = 0x0002
 IFF_NO_PI = 0x1000
 ETH_P_ALL = 0x0003
@@ -81,6 +82,13 @@ def open_tap(name: str) -> int:
     return device
 
 
+def make_tap(name: str) -> None:
+    """A tap interface whose device somebody else will open."""
+    device = open_tap(name)
+    fcntl.ioctl(device, TUNSETPERSIST, 1)
+    os.close(device)
+
+
 def open_packet_socket(interface: str) -> int:
     end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     end.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
@@ -102,9 +110,12 @@ def prepare(request: dict[str, object]) -> tuple[dict[str, object], list[int]]:
     assert isinstance(ports, list)
     in_user_namespace = enter_namespace()
     descriptors = [open_tap(port["name"]) for port in ports] if kind == "tap" else []
-    configure(kind, ports if kind in ("veth", "tap") else [])
-    if kind == "veth":
-        descriptors = [open_packet_socket(port["peer"]) for port in ports]
+    if kind == "tap-device":
+        for port in ports:
+            make_tap(port["name"])
+    configure(kind, ports if kind in ("veth", "tap", "tap-device") else [])
+    if kind in ("veth", "tap-device"):
+        descriptors = [open_packet_socket(port["peer" if kind == "veth" else "name"]) for port in ports]
     return {"user_namespace": in_user_namespace}, descriptors
 
 

@@ -26,7 +26,7 @@ MEANING = {
     "name": "in `port_argument`: the port's name, port1, port2, ...",
     "hwaddr": "in `port_argument`: the port's hardware address",
     "spec": "in `port_argument`: unix:OWN_PATH,PEER_PATH, an interface's name, or unix:PEER_PATH for Open vSwitch",
-    "interface": "in `port_argument`: the interface's name (veth and tap)",
+    "interface": "in `port_argument`: the interface's name (veth, tap and tap-device)",
     "own_path": "in `port_argument`: the UNIX socket that the agent binds (unix-datagram)",
     "peer_path": "in `port_argument`: the UNIX socket at our end (unix-datagram and ovs-dummy)",
 }
@@ -36,6 +36,7 @@ PORT_PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "unix-datagram": _ANY_PORT | {"own_path", "peer_path"},
     "veth": _ANY_PORT | {"interface"},
     "tap": _ANY_PORT | {"interface"},
+    "tap-device": _ANY_PORT | {"interface"},
     "ovs-dummy": _ANY_PORT | {"peer_path"},
     "none": frozenset(),
 }

@@ -224,7 +224,8 @@ class LengthPrefixedPort(Port):
 
 
 class PacketSocketPort(Port):
-    """Our end of a veth pair: an AF_PACKET socket, opened inside the agent's network namespace."""
+    """Our end of a veth pair, or the interface of a tap device that the agent holds: an AF_PACKET socket, opened inside
+    the agent's network namespace."""
 
     def __init__(self, plan: PortPlan, end: socket.socket) -> None:
         super().__init__(plan)

@@ -53,7 +53,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """The agent connects to the controller, or listens for it."""
     address: str = "tcp"
     """`tcp`, `tcp:PORT`, `unix` or `unix:PATH`: where the controller and the agent meet."""
-    ports: Literal["unix-datagram", "veth", "tap", "ovs-dummy", "none"] = "veth"
+    ports: Literal["unix-datagram", "veth", "tap", "tap-device", "ovs-dummy", "none"] = "veth"
+    """What the agent works on: UNIX datagram sockets, interfaces (veth or tap), tap devices that it opens itself, Open
+    vSwitch's dummy ports, or nothing."""
     port_argument: tuple[str, ...] = ("{spec}",)
     """What {ports} becomes, once for every port."""
     namespace: bool | None = None
@@ -88,7 +90,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     @property
     def needs_namespace(self) -> bool:
-        return self.ports in ("veth", "tap") if self.namespace is None else self.namespace
+        return self.ports in ("veth", "tap", "tap-device") if self.namespace is None else self.namespace
 
     @property
     def address_kind(self) -> Literal["tcp", "unix"]:
