@@ -73,12 +73,13 @@ def differing_registers(
     names = {slot: f"r{slot}" for slot in range(REGISTER_SLOTS) if f"r{slot}" in values}
     symbols = {slot: claripy.BVS(name, 64, explicit_name=True) for slot, name in names.items()}
     given = [to_claripy(condition) for condition in conditions]
+    here = [symbols[slot] == values[name] for slot, name in names.items()]
     try:
         found = successors(code, address, start, end, symbols, given)
+        # angr gives up here too where its solver does: on a busy machine a query may run out of time.
+        states = [s for s in found.flat_successors if s.solver.satisfiable(extra_constraints=here)]
     except angr.errors.SimError:
         return None
-    here = [symbols[slot] == values[name] for slot, name in names.items()]
-    states = [s for s in found.flat_successors if s.solver.satisfiable(extra_constraints=here)]
     if len(states) != 1 or states[0].addr != end.next:
         return None if not states else [-1]
     (state,) = states
