@@ -34,8 +34,10 @@ packet = {{ kind = "tcp", tp_dst = "symbolic" }}
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> Path:
+def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the fake agent's profiles, and `tmp` for the files of its runs."""
+    # Named after the test it could be too long for sockets, and soft would put them elsewhere.
+    tmp_path = tmp_path_factory.mktemp("run")
     (tmp_path / "tmp").mkdir()
     (tmp_path / "fake.toml").write_text(profile_text())
     (tmp_path / "veth.toml").write_text(profile_text(ports="veth", address="tcp"))
