@@ -20,6 +20,8 @@ from soft.solve.terms import TRUE, Term
 MOST_REGIONS = 40
 # Differences in more places than this are asked about together: a question for each would cost more.
 _MOST_APART = 4
+# Parts of the input space that are kept until they are explained, at some 2 kB each.
+_MOST_STATES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Cell:
     right: Twig
     condition: Term
     volume: float  # how large it is: the logarithm of its share of the input space, links left out
+    state: State | None  # None: to be made again when it is needed
 
     @property
     def outputs(self) -> tuple[int, int]:
@@ -80,11 +83,12 @@ def compare(
     try:
         for overlap in overlaps(space, left, right, outputs, space.everything):
             seen += 1
-            for condition, state in _differing(space, outputs, overlap):
+            for condition, state in differing(space, outputs, overlap):
                 if not state.certain and space.example(state) is None:
                     undecided += 1
                     continue
-                cell = Cell(overlap.left, overlap.right, condition, _volume(space, state))
+                kept = state if seen < _MOST_STATES else None
+                cell = Cell(overlap.left, overlap.right, condition, _volume(space, state), kept)
                 pairs.add(cell.outputs)
                 cells.setdefault(explainer.way(*cell.outputs), []).append(cell)
     except TooMany:
@@ -109,7 +113,7 @@ def _by_witness(explainer: Explainer, known: set[Way], witnesses: Iterable[Input
             yield Explained(way, values, box, proved, pairs=explainer.meeting(box), covered=False)
 
 
-def _differing(space: Space, outputs: Outputs, overlap: Overlap) -> Iterator[tuple[Term, State]]:
+def differing(space: Space, outputs: Outputs, overlap: Overlap) -> Iterator[tuple[Term, State]]:
     """The parts of an overlap in which its outputs differ."""
     difference = outputs.difference(overlap.left.output, overlap.right.output)
     if len(difference) > _MOST_APART:
@@ -152,6 +156,8 @@ def _explain(explainer: Explainer, way: Way, cells: list[Cell]) -> list[Explaine
 
 
 def _state(explainer: Explainer, cell: Cell) -> State | None:
+    if cell.state is not None:
+        return cell.state
     space = explainer.space
     conditions = [*cell.left.stem(), *cell.right.stem()]
     if cell.condition is not TRUE:
