@@ -75,11 +75,11 @@ class Pieces:
 
     def inside(self, term: Term) -> Term:
         """A term over fields as a term over pieces."""
-        return _rebuilt(term, self._inwards)
+        return rebuilt(term, self._inwards)
 
     def outside(self, term: Term) -> Term:
         """A term over pieces as a term over fields."""
-        return _rebuilt(term, self._outwards)
+        return rebuilt(term, self._outwards)
 
     def outside_trace(self, trace: Trace) -> Trace:
         return tuple(
@@ -104,7 +104,7 @@ def _parts(name: str, width: int) -> list[tuple[str, int, int]]:
     return [(f"{name}#{low}", min(low + PIECE_BITS, width) - 1, low) for low in reversed(lows)]
 
 
-def _rebuilt(root: Term, memo: dict[Term, Term]) -> Term:
+def rebuilt(root: Term, memo: dict[Term, Term]) -> Term:
     """The term with its variables replaced as the memo says, simplified anew."""
     found = memo.get(root)
     if found is not None:

@@ -139,7 +139,7 @@ class Runner:
         except RecursionError:
             return [], "a term that is nested too deeply"  # ours, not the agent's
         finally:
-            kernel.idle.check(kernel, ended=True)
+            kernel.idle.stop()
 
     def _repeat(self, witness: Mapping[str, int], trace: Trace) -> str | None:
         """Run the witness again on plain integers, with other bytes where the stack was never written.

@@ -252,6 +252,11 @@ class PipeEnd(Description):
         self.is_socket = incoming is not None and outgoing is not None
         self.status = O_RDWR if self.is_socket else O_RDONLY if incoming is not None else O_WRONLY
 
+    def rewrite(self, change: Callable[[Value], Value]) -> None:
+        """Put other terms in place of some that wait to be read."""
+        if self._incoming is not None:
+            self._incoming.content = deque(map(change, self._incoming.content))
+
     @property
     def arrivals(self) -> int:
         return self._incoming.arrivals if self._incoming is not None else 0

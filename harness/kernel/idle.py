@@ -1,129 +1,214 @@
 """Ticks that change nothing: an agent that looks around every few milliseconds does so thousands of times in a wait.
 
-Two ticks in a row after which the agent waits in the same state as before (but for the same few bytes, which hold the
-time) are taken for idle. The clock then goes to the last tick before the wait ends; that one runs, at its own time. If
-it does something after all, all that the skipped ticks would have done is done in it, and the path says `approximate`.
+Such a tick is run once for all of them, with the time as a variable (probe.py). If the agent then waits in the state
+from which it came, but for clocks and counters that have gone on by as much as in any other tick (resting.py), all
+ticks do the same as long as the conditions hold under which this one went its way. How long that is can be computed
+(onset.py): the clock goes to the first tick that may be different, and that one is run at its own time, or to the end
+of the wait. So nothing is assumed of a tick that was skipped: it was proved to be like the one that ran.
+
+An agent whose ticks cannot be proved to be alike is followed tick by tick, up to a bound. Behind that the rest of the
+wait is skipped all the same, and the path says `approximate`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.kernel.clock import later, until
-from harness.machine.values import Sym, Value, concrete, make
+from harness.kernel.onset import OFFSET, RESERVED, first_failure, lasting
+from harness.kernel.probe import Probe, here, here_value
+from harness.kernel.resting import Resting, Shift, capture, clean, install
+from harness.machine.values import Sym, Value, concrete, make, term_of
 from soft.solve import terms as t
+from soft.solve.evaluate import evaluate
+from soft.solve.terms import Term
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.kernel.kernel import Kernel
 
-# Words of memory that may differ between two idle ticks: clocks, not tables.
-_MOST_RESIDUE = 64
-# Fewer ticks than this are not worth skipping.
-_FEWEST = 4
-MARK = "approximate: the ticks of a timer were taken together"
+# How many ticks one proof skips: 2.7 minutes of them at 10 ms. Beyond, it is made again.
+_MOST_SKIPPED = 1 << 14
+# Ticks that are followed one by one before the rest of the wait is skipped without proof; and how many must be skipped
+# at once for the count to begin anew.
+_MOST_TICKS = 256
+_WORTH = 16
+# How often it is tried to prove ticks alike, each time with two of them: the first shows the sizes of counters.
+_MOST_ATTEMPTS = 6
+# Milliseconds beyond which nothing is computed: no scenario waits so long, and sums of such times do not wrap.
+_FAR = 1 << 31
+MARK = "approximate: ticks of a timer were skipped that may not have been idle"
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
-    """What the agent is while it waits, as far as the next tick may depend on it."""
+class Move:
+    """Where the clock goes next, None for the end of the wait; and the deadline of the call in which the agent waits,
+    as of then."""
 
-    now: int
-    period: int
-    registers: tuple[object, ...]
-    pages: dict[int, bytes]
-    symbols: dict[int, object]
-    descriptors: tuple[object, ...]
-    sent: int
-
-    def residue(self, other: _State) -> frozenset[int] | None:
-        """Which words of memory differ; None if anything else does, or too much."""
-        same = self.period == other.period and self.registers == other.registers and self.sent == other.sent
-        if not same or self.descriptors != other.descriptors or self.pages.keys() != other.pages.keys():
-            return None
-        found: set[int] = set()
-        for page, content in self.pages.items():
-            there = other.pages[page]
-            if content != there:
-                found.update((page << 12 | i) >> 3 for i in range(len(content)) if content[i] != there[i])
-                if len(found) > _MOST_RESIDUE:
-                    return None
-        return frozenset(found) if self.symbols == other.symbols else None
+    to: Value | None
+    deadline: Value | None
 
 
 class Idle:
     """Watches one run while the scenario waits."""
 
-    def __init__(self) -> None:
-        self._before: _State | None = None
-        self._residue: frozenset[int] | None = None
-        self._last: Value | None = None
-        self._expected: _State | None = None
+    def __init__(self, kernel: Kernel, branch: Callable[[Term, bool], None]) -> None:
+        self._kernel = kernel
+        self._branch = branch
+        self._probe: Probe | None = None
+        self._origin: Resting | None = None
+        """The state from which the probe began."""
+        self._is_general = False
+        """Whether that state is one for all ticks, as far as known."""
+        self._end: Resting | None = None
+        """The state in which it ended."""
+        self._conditions: dict[Term, None] = {}
+        self._sizes: dict[int, int] = {}
+        """The sizes of counters, by place, where they are not of eight bytes."""
+        self._attempts = 0
+        self._ticks = 0
+        self._step = -1
 
-    def is_last(self, deadline: Value) -> bool:
-        """Whether a deadline is the one behind the last tick of the wait."""
-        if self._last is None:
-            return False
-        return until(deadline, self._last) == 0
+    # ---------------------------------------------------------------------------------------------- for the kernel
 
-    def jump(self, kernel: Kernel, deadline: Value) -> Value | None:
-        """Where the clock may go instead of to the next deadline, or None."""
+    def branch(self, condition: Term, holds: bool) -> None:
+        """What the kernel itself decides, during a probe and otherwise."""
+        if self._probe is not None:
+            self._probe.branch(condition, holds)
+        elif (now := here(condition)).op != "const":
+            self._branch(now, holds)
+
+    def rests(self, deadline: Value | None) -> Value | None:
+        """The agent waits again, until a deadline. If this was a probe, it is over; gives the deadline without it."""
+        if self._probe is None:
+            return deadline
+        self._end = capture(self._kernel, here_value(self._kernel.clock.now), deadline)
+        self._leave()
+        return None if deadline is None else here_value(deadline)
+
+    def speaks(self, data: Sequence[Value]) -> Sequence[Value]:
+        """The agent does something that can be seen: this is no idle tick."""
+        if self._probe is None:
+            return data
+        self.stop()
+        return [here_value(value) for value in data]
+
+    def stop(self) -> None:
+        """Forget what was found out about ticks so far."""
+        if self._probe is not None:
+            self._leave()
+        self._origin = self._end = None
+
+    def tick(self, due: Value, deadline: Value | None) -> Move:
+        """A timer is about to fire while the scenario waits: let it, or go to a tick that is worth it."""
+        kernel = self._kernel
+        origin, end, conditions = self._origin, self._end, self._conditions
+        self.stop()
+        if kernel.outside.step != self._step:
+            self._step, self._ticks, self._attempts = kernel.outside.step, 0, 0
         now = kernel.clock.now
-        if not isinstance(now, int) or not isinstance(deadline, int) or kernel.outside.wait_began is None:
-            return None
-        state = _capture(kernel, now, deadline - now)
-        before, self._before = self._before, state
-        residue = before.residue(state) if before is not None and before.now < now else None
-        earlier, self._residue = self._residue, residue
-        if residue is None or earlier is None or not residue <= earlier or state.period <= 0:
-            return None
-        horizon = kernel.outside.horizon
-        if not kernel.clock.not_after(now + _FEWEST * state.period, horizon):
-            return None
-        last = _last_tick(now, state.period, kernel.outside.wait_began, horizon)
-        self._last = later(last, state.period)
-        self._expected = state
-        return last
-
-    def check(self, kernel: Kernel, ended: bool = False) -> None:
-        """The agent waits again after the last tick, or the run has ended: say so if that tick was not idle."""
-        expected, self._expected = self._expected, None
-        if expected is None:
-            return
-        if ended or expected.residue(_capture(kernel, expected.now, expected.period)) is None:
+        period = until(due, now)
+        if not isinstance(period, int) or period <= 0:
+            return Move(due, deadline)
+        self._ticks += 1
+        state, self._is_general, was_general = capture(kernel, now, deadline), False, self._is_general
+        if origin is not None and end is not None and _is_tick(origin, end, now, period):
+            parting = origin.parts_from(end, period)
+            if not parting:
+                self._attempts = 0
+                return self._skip(end, list(conditions), period) or Move(due, deadline)
+            if not was_general:
+                general = origin.counting(end, period, self._sizes)
+                state, self._is_general = (state, False) if general is None else (general, True)
+            if not self._is_general:
+                self._attempts += 1
+                self._sizes |= end.sizes(parting)
+        if self._attempts > _MOST_ATTEMPTS and self._ticks <= _MOST_TICKS:
+            return Move(due, deadline)
+        if self._ticks > _MOST_TICKS:
             kernel.marks[MARK] = None
+            return self._to_the_end(state.moving(due), period)
+        self._origin = state
+        return self._begin(state, due)
+
+    # ---------------------------------------------------------------------------------------------- probes
+
+    def _begin(self, state: Resting, due: Value) -> Move:
+        """Let the timer fire at any time of such a tick."""
+        kernel = self._kernel
+        probe = self._probe = Probe(kernel.machine.decisions, self._branch, kernel.memory)
+        self._conditions = probe.conditions
+        deadline = install(kernel, state)
+        kernel.machine.decisions = probe
+        return Move(Sym(t.add(term_of(due, 64), OFFSET), concrete(due)), deadline)
+
+    def _leave(self) -> None:
+        assert self._probe is not None
+        self._kernel.machine.decisions = self._probe.path
+        self._probe = None
+        clean(self._kernel, here)
+
+    # ---------------------------------------------------------------------------------------------- skipping
+
+    def _skip(self, state: Resting, conditions: list[Term], period: int) -> Move | None:
+        """All ticks behind a state are alike while the conditions hold: go to the first one that may not be."""
+        kernel = self._kernel
+        lasts = self._all_hold_for(conditions, period)
+        if isinstance(lasts, int):
+            if lasts < period:
+                return None
+        elif self._kernel.clock.not_after(lasts, period - 1):
+            return None
+        before = _whole(lasts, period)
+        event = later(kernel.clock.now, later(before, period))
+        if not kernel.clock.not_after(event, kernel.outside.horizon):
+            return self._to_the_end(state, period)
+        if not isinstance(before, int) or before >= _WORTH * period:
+            self._ticks = 0
+        return Move(event, install(kernel, state, _moved(before, period)))
+
+    def _to_the_end(self, state: Resting, period: int) -> Move:
+        """The last tick of the wait has been; the next one would be behind its end."""
+        left = until(self._kernel.outside.horizon, self._kernel.clock.now)
+        return Move(None, install(self._kernel, state, _moved(_whole(left, period), period)))
+
+    def _all_hold_for(self, conditions: list[Term], period: int) -> Value:
+        """For how many milliseconds all of the conditions hold at every tick."""
+        shortest: Value = min(period * _MOST_SKIPPED, _FAR)
+        for condition in conditions:
+            if condition.variables <= RESERVED:
+                duration: Value = period * first_failure(condition, period, _MOST_SKIPPED) - 1
+            else:
+                found = lasting(condition)
+                if found is None:
+                    return 0
+                if isinstance(found, int):
+                    duration = found
+                else:
+                    values = getattr(self._kernel.machine.decisions, "values", {})
+                    duration = make(found, evaluate(found, values))
+            if self._kernel.clock.not_after(duration, shortest):
+                shortest = duration
+        return shortest
 
 
-def _last_tick(now: int, period: int, start: int, horizon: Value) -> Value:
-    """The time of the last tick that is not after the horizon; counted from the start of the wait, never negative."""
-    count = (concrete(horizon) - now) // period
-    if isinstance(horizon, int):
-        return now + count * period
-    # Ticks are at start + phase + k * period; the sums are written so that none of them wraps.
-    gap = -(now - start) % period
-    wait = t.sub(horizon.term, t.const(start, 64))
-    whole = t.mul(t.udiv(t.add(wait, t.const(gap, 64)), t.const(period, 64)), t.const(period, 64))
-    return make(t.add(whole, t.const(start - gap, 64)), now + count * period)
+def _is_tick(origin: Resting, end: Resting, now: Value, period: int) -> bool:
+    """Whether a probe was a tick like the next: it took as long, and the agent still is where it ended."""
+    return until(end.now, origin.now) == period and until(now, end.now) == 0 and origin.alike(end)
 
 
-def _capture(kernel: Kernel, now: int, period: int) -> _State:
-    memory, outside = kernel.memory, kernel.outside
-    timers = [
-        (number, type(each).__name__, _relative(getattr(each, "deadline", None), now), each.readable())
-        for number, each in sorted(kernel.table.items())
-    ]
-    return _State(
-        now,
-        period,
-        tuple(value.term if isinstance(value, Sym) else value for value in kernel.machine.registers),
-        {page: bytes(content) for page, content in memory.written.items()},
-        dict(memory.symbols),
-        (*timers, kernel.signals.blocked, _relative(kernel.signals.alarm, now)),
-        len(outside.events) + outside.written,
-    )
+def _whole(time: Value, period: int) -> Value:
+    """The time, which is known to have less than 32 bits, without what is left of its last period."""
+    if isinstance(time, int):
+        return time // period * period
+    unit = t.const(period, 32)
+    whole = t.mul(t.udiv(t.extract(31, 0, time.term), unit), unit)
+    return make(t.zero_extend(32, whole), time.value // period * period)
 
 
-def _relative(deadline: Value | None, now: int) -> object:
-    if deadline is None:
-        return None
-    return deadline - now if isinstance(deadline, int) else deadline.term
+def _moved(by: Value, period: int) -> Shift:
+    term = term_of(by, 64)
+    return Shift(term, t.udiv(term, t.const(period, 64)))

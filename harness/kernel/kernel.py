@@ -44,17 +44,21 @@ class Kernel:
         self.snapshot = snapshot
         self.machine = machine
         self.memory = machine.memory
-        self.decide = branch
+        self.idle = Idle(self, branch)
+        self.decide = self.idle.branch
         """Record which way a condition goes in this run."""
-        self.clock = Clock(snapshot.monotonic_ns, snapshot.realtime_ns, branch)
+        self.clock = Clock(snapshot.monotonic_ns, snapshot.realtime_ns, self.decide)
         self.outside = Outside(plan, values, self.clock, machine.pin, snapshot.port_framing)
+        self.outside.before_output = self.idle.speaks
+        self.outside.before_step = self.idle.stop
         if snapshot.sent_before:
             self.outside.control_written(list(snapshot.sent_before))
         self.signals = Signals(snapshot)
         self.brk = snapshot.brk
         self.next_mapping = _MAP_BASE
         self.marks: dict[str, None] = {}
-        self.idle = Idle()
+        self.waits_until: Value | None = None
+        """The deadline of the call in which the agent waits, or did last."""
         self.table: dict[int, d.Description] = {}
         self.closed_by_exec: set[int] = set()
         """The descriptors with FD_CLOEXEC."""
@@ -215,26 +219,28 @@ class Kernel:
     def wait(self, ready: Callable[[], bool], deadline: Value | None) -> bool:
         """Let things happen until `ready`, or until the deadline (then False). Ends the run if nothing more happens."""
         clock, outside = self.clock, self.outside
-        self.idle.check(self)
         while True:
             if ready():
                 return True
             pending = self.signals.pending()
             if pending is not None:
                 raise Interrupted(pending)
+            deadline = self.waits_until = self.idle.rests(deadline)
             earliest = deadline
             for due in self._deadlines():
                 if earliest is None or clock.not_after(due, earliest):
                     earliest = due
-            if earliest is None or self.idle.is_last(earliest) or not outside.reaches(earliest):
+            if earliest is None or not outside.reaches(earliest):
                 outside.next_step()
                 continue
-            jump = self.idle.jump(self, earliest) if outside.waiting else None
-            if jump is not None:
-                self._postpone(earliest, jump)
-                deadline = jump if deadline is earliest else deadline
-                earliest = jump
-            if jump is not None or clock.not_after(clock.now, earliest):
+            if outside.waiting:
+                move = self.idle.tick(earliest, deadline)
+                earliest, deadline = move.to, move.deadline
+                self.waits_until = deadline
+                if earliest is None:
+                    outside.next_step()
+                    continue
+            if clock.not_after(clock.now, earliest):
                 clock.advance(earliest)
             self._fire()
             if deadline is not None and clock.not_after(deadline, clock.now):
@@ -245,14 +251,6 @@ class Kernel:
         if self.signals.alarm is not None:
             found.append(self.signals.alarm)
         return found
-
-    def _postpone(self, due: Value, to: Value) -> None:
-        """What is due at one time is due at another."""
-        for timer in self.table.values():
-            if isinstance(timer, d.Timer) and timer.deadline is due:
-                timer.deadline = to
-        if self.signals.alarm is due:
-            self.signals.alarm = to
 
     def _fire(self) -> None:
         """Everything that is due now happens."""

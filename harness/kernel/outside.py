@@ -95,13 +95,15 @@ class Outside:
         self.closed = False
         self.waiting = False
         """The scenario lets time pass."""
-        self.wait_began: int | None = None
-        """When that began, where it does not depend on the input."""
+        self.before_output: Callable[[Sequence[Value]], Sequence[Value]] = lambda data: data
+        """Shown everything that goes out; what it gives is what goes."""
+        self.before_step: Callable[[], None] = lambda: None
 
     # ---------------------------------------------------------------------------------------------- going in
 
     def next_step(self) -> None:
         """The agent has nothing left to do: time passes if this step is a wait, and the next one begins."""
+        self.before_step()
         steps = self._plan.steps
         if 0 <= self.step < len(steps) and isinstance(steps[self.step], Wait):
             self._clock.advance(self.horizon)
@@ -114,7 +116,6 @@ class Outside:
         step = steps[self.step]
         if isinstance(step, Wait):
             self.waiting = True
-            self.wait_began = self._clock.now if isinstance(self._clock.now, int) else None
             self.horizon = later(self._clock.now, self._plan.duration(step, self._values))
             return
         self._clock.settle(SETTLE_MS)
@@ -134,10 +135,14 @@ class Outside:
     def reaches(self, deadline: Value) -> bool:
         """Whether a timer fires before the next step.
 
-        Between other steps only a moment passes: a timer counts there only if it is known to fire within it.
+        Between other steps only a moment passes: a timer counts there only if it is known to fire within it. Before a
+        wait not even that: it gives timers all the time that there is.
         """
         if self.waiting:
             return self._clock.not_after(deadline, self.horizon)
+        steps = self._plan.steps
+        if self.step + 1 < len(steps) and isinstance(steps[self.step + 1], Wait):
+            return False
         left = until(deadline, self._clock.now)
         return isinstance(left, int) and self._clock.spend(left)
 
@@ -151,7 +156,7 @@ class Outside:
 
     def control_written(self, data: Sequence[Value], length: Sym | None = None) -> None:
         """Bytes for the controller; with a `length`, only that many of them."""
-        self._count(data)
+        data, length = self._shown(data, length)
         if not self.closed:
             self._writes.append((max(self.step, 0), payload_of(data, length)))
 
@@ -161,7 +166,7 @@ class Outside:
             self.events.append(Close(max(self.step, 0)))
 
     def frame_written(self, port: int, data: Sequence[Value], length: Sym | None = None) -> None:
-        self._count(data)
+        data, length = self._shown(data, length)
         self.events.append(Packet(max(self.step, 0), port, payload_of(data, length)))
 
     def port_stream_written(self, port: int, data: Sequence[Value]) -> None:
@@ -175,11 +180,18 @@ class Outside:
             self.frame_written(port, stream[2 : 2 + size])
             del stream[: 2 + size]
 
-    def _count(self, data: Sequence[Value]) -> None:
+    def _shown(self, data: Sequence[Value], length: Sym | None) -> tuple[Sequence[Value], Sym | None]:
+        """What goes out, shown and counted."""
         self._idle_polls = 0
+        if length is not None:
+            *data, size = self.before_output([*data, length])
+            data, length = (data, size) if isinstance(size, Sym) else (data[:size], None)
+        else:
+            data = self.before_output(data)
         self._sent += len(data)
         if self._sent > FLOOD_BYTES:
             raise Flooded
+        return data, length
 
     @property
     def written(self) -> int:

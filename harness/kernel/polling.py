@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harness.kernel import descriptions as d
-from harness.kernel.clock import MILLISECOND, from_parts, later, split
+from harness.kernel.clock import MILLISECOND, from_parts, later, split, until
+from harness.kernel.endings import Interrupted
 from harness.kernel.errno import EBADF, EEXIST, EINVAL, ENOENT, EPERM
 from harness.kernel.table import syscall
 from harness.machine.ends import Unsupported
@@ -116,17 +117,17 @@ class _Left:
 
     def __init__(self, kernel: Kernel, place: int, unit: int) -> None:
         self._kernel, self._place, self._unit = kernel, place, unit
-        self._begin = kernel.clock.now
 
     def __enter__(self) -> None:
         timeout = _timespec(self._kernel, self._place, self._unit)
-        self._until = None if timeout is None else later(self._begin, timeout)
+        self._kernel.waits_until = None if timeout is None else later(self._kernel.clock.now, timeout)
 
-    def __exit__(self, *_: object) -> None:
-        now = self._kernel.clock.now
-        if self._until is None or isinstance(self._until, Sym) or isinstance(now, Sym):
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        deadline, clock = self._kernel.waits_until, self._kernel.clock
+        if deadline is None or (kind is not None and not issubclass(kind, Interrupted)):
             return
-        whole, rest = split(max(0, self._until - now), self._unit)
+        left = 0 if clock.not_after(deadline, clock.now) else until(deadline, clock.now)
+        whole, rest = split(left, self._unit)
         self._kernel.memory.store8(self._place, whole)
         self._kernel.memory.store8(self._place + 8, rest)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.frozen import Snapshot
@@ -66,6 +67,18 @@ class Signals:
         if frozen.alarm_ns:
             self.alarm = snapshot.monotonic_ns // MILLISECOND + -(-frozen.alarm_ns // MILLISECOND)
             self.interval = -(-frozen.alarm_interval_ns // MILLISECOND)
+
+    def state(self) -> tuple[object, ...]:
+        """All but the time of the next alarm."""
+        interval = self.interval if isinstance(self.interval, int) else self.interval.term
+        waiting, handlers = tuple(self._waiting), tuple(self.handlers.items())
+        return self.blocked, waiting, len(self._frames), self.alarm is None, interval, handlers
+
+    def rewrite(self, change: Callable[[Value], Value]) -> None:
+        """Put other terms in place of some; their values in this run are the same."""
+        self.alarm = None if self.alarm is None else change(self.alarm)
+        self.interval = change(self.interval)
+        self._frames = [replace(frame, registers=tuple(map(change, frame.registers))) for frame in self._frames]
 
     def ring(self) -> None:
         """The interval timer expires."""

@@ -321,6 +321,12 @@ class Memory:
             self.symbols.pop(address, None)
             self.symbolic_pages[page][address & 4095] = 0
 
+    def rewrite(self, which: Callable[[Term], bool], change: Callable[[Term], Term]) -> None:
+        """Put other terms in place of some; their values in this run are the same."""
+        for address, (term, byte) in [(a, found) for a, found in self.symbols.items() if which(found[0])]:
+            changed = change(term)
+            self._set(address, None if changed.op == "const" else (changed, byte))
+
     def _unmark(self, address: int, size: int) -> None:
         for byte in range(address, address + size):
             self._set(byte, None)
