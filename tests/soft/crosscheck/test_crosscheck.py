@@ -15,6 +15,7 @@ from soft.errors import SoftError
 from soft.solve import terms as t
 from soft.solve.evaluate import evaluate
 from soft.solve.solver import Answer, Solver
+from soft.trace import Crash, Trace
 from tests.soft.crosscheck.agents import (
     CRASH,
     IN_PORT,
@@ -195,6 +196,77 @@ def test_the_same_behaviours_for_two_reasons_are_two_clusters() -> None:
     assert {cluster.severity for cluster in found.clusters} == {"lost error"}
 
 
+TIMES = """\
+name = "times"
+summary = "A rule that expires"
+openflow = "1.0"
+
+[[step]]
+send = "flow_mod"
+hard_timeout = { symbolic = true, default = 3 }
+
+[[step]]
+wait = "symbolic"
+range_ms = [0, 9500]
+"""
+TIMEOUT, WAIT = t.var("m0.hard_timeout", 16), t.var("w1.ms", 32)
+
+
+def expires(seconds_late: int) -> Tree:
+    """An agent that crashes when its rule expires, so many seconds late."""
+    seconds = t.add(t.zero_extend(16, TIMEOUT), t.const(seconds_late, 32))
+    late = t.ult(WAIT, t.mul(seconds, t.const(1000, 32)))
+    return If(t.eq(TIMEOUT, number(0)), SILENT, If(late, SILENT, (Crash(1, "SIGSEGV"),)))
+
+
+@pytest.mark.parametrize("solver", ["z3", "bitwuzla"])
+def test_a_time_that_moves_with_another_is_one_region(solver: str) -> None:
+    scene = scenario(TIMES)
+    found = crosscheck([bundle(expires(0), "one", scene), bundle(expires(2), "two", scene)], solver=solver)
+    (finding,) = found.findings
+    assert found.clusters[0].heading == (
+        "flow_mod and wait with m0.hard_timeout ≠ 0, w1.ms from 1000·m0.hard_timeout to 1000·m0.hard_timeout + 1999: "
+        "one crashes (SIGSEGV), two is silent"
+    )
+    assert finding.region.proved
+    assert finding.region.exact
+    assert finding.fields == ("m0.hard_timeout", "w1.ms")
+    for timeout in (*range(12), 65535):
+        for wait in {0, 9500, *(1000 * n + d for n in range(10) for d in (-1, 0, 1) if 0 <= 1000 * n + d <= 9500)}:
+            differs = timeout > 0 and timeout * 1000 <= wait < timeout * 1000 + 2000
+            assert finding.region.holds({"m0.hard_timeout": timeout, "w1.ms": wait}) == differs
+
+
+MATCH = """\
+name = "match"
+summary = "A rule and a probe that it may match"
+openflow = "1.0"
+
+[[step]]
+send = "flow_mod"
+match = { dl_src = "symbolic", wildcards = { dl_src = "symbolic" } }
+
+[[step]]
+probe = 1
+packet = { kind = "eth", dl_src = "symbolic" }
+"""
+
+
+@pytest.mark.parametrize("matching", [True, False])
+def test_that_a_rule_matches_a_probe_is_one_region(matching: bool) -> None:
+    scene = scenario(MATCH)
+    wild = t.eq(t.var("m0.match.wildcards.dl_src", 1), t.const(1, 1))
+    matches = t.eq(t.var("m0.match.dl_src", 48), t.var("p1.dl_src", 48))
+    crash: Trace = (Crash(1, "SIGSEGV"),)
+    inner: Tree = If(wild, crash, If(matches, crash, SILENT)) if matching else If(wild, SILENT, If(matches, SILENT, crash))
+    found = crosscheck([bundle(inner, "one", scene), bundle(SILENT, "two", scene)])
+    (finding,) = found.findings
+    said = "= p1.dl_src or wildcarded" if matching else "≠ p1.dl_src and not wildcarded"
+    assert finding.region.text == f"m0.match.dl_src {said}; everything else free"
+    assert finding.region.exact
+    assert finding.fields == ("m0.match.wildcards.dl_src", "m0.match.dl_src", "p1.dl_src")
+
+
 def test_most_serious_first() -> None:
     bad = If(t.eq(PORT, number(7)), CRASH, If(t.eq(PORT, number(6)), error(2, 5), forward(1)))
     good = If(t.ult(PORT, number(6)), forward(2), error(2, 4))
@@ -221,10 +293,12 @@ def test_conditions_stand_alone_and_hold_for_the_example() -> None:
     found = crosscheck(list(bundles.values()))
     files = condition_files(found, bundles)
     for finding in found.findings:
-        solver = z3.Solver()
+        # A context of its own: definitions would stay in z3's main one, and angr's solver stumbles over them there.
+        context = z3.Context()
+        solver = z3.Solver(ctx=context)
         solver.from_string(files[finding.conditions].decode())
         for name, value in finding.example.values.items():
-            solver.add(z3.BitVec(name, 16) == value)
+            solver.add(z3.BitVec(name, 16, context) == value)
         assert solver.check() == z3.sat
 
 
