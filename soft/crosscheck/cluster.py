@@ -79,7 +79,7 @@ def cluster(drafts: Sequence[Draft], scenario: Scenario, agents: int) -> tuple[l
 
 def _names(finding: Finding) -> list[str]:
     """The deciding fields as people call them: vlan_vid and nw_tos are two, though both head an action's body."""
-    related = [name for r in finding.region.relations for name in (r.left, r.right)]
+    related = [name for r in finding.region.relations for name in (r.left, r.right, r.head) if name]
     return sorted({*related, *[field.name or field.field for field in finding.region.fields]})
 
 

@@ -199,15 +199,16 @@ def _draft(
         if party not in pair and (trace := traces[party.label]) is not None
     )
     fields = field_sets(slices, explained.box.fields, space.domain)
+    relations = tuple(tie.relation(slices) for tie in explained.box.ties)
     region = Region(
         fields=fields,
-        relations=explained.box.relations,
-        text=region_text(fields, explained.box.relations),
+        relations=relations,
+        text=region_text(fields, relations),
         proved=explained.proved,
         exact=explained.exact,
     )
-    related = {name.partition("[")[0] for r in explained.box.relations for name in (r.left, r.right)}
-    named = related.union(*[(field.field, field.head) for field in fields])
+    named = {name for field in fields for name in (field.field, field.head)}
+    named = named.union(*[relation.fields for relation in relations])
     deciding = tuple(name for name in scenario.variable_names if name in named)
     way = explained.way
     finding = Finding(
@@ -217,7 +218,7 @@ def _draft(
             [ranks[party.label] for party in pair],
             (way.left, way.right, way.what),
             [(f.name, f.low, [list(map(str, interval)) for interval in f.intervals]) for f in fields],
-            explained.box.relations,
+            relations,
         ),
         cluster="",
         scenario=scenario.name,

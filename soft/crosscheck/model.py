@@ -102,15 +102,33 @@ class FieldSet(_Struct, frozen=True):
 
 
 class Relation(_Struct, frozen=True):
-    """What a region says about two fields at once. A part of a field is written with its bits: `m0.x.body[31:16]`."""
+    """What a region says about two fields at once. A part of a field is written with its bits: `m0.x.body[31:16]`.
+
+    `left` is compared with `factor` times `right` plus `offset`. With a `head` (a field of one bit, a wildcard of
+    `left`), "=" also holds if that bit is set, and "≠" only if it is not.
+    """
 
     left: str
-    operator: Literal["=", "≠"]
+    operator: Literal["=", "≠", "≥", "≤"]
     right: str
+    factor: int = 1
+    offset: int = 0
+    head: str = ""
 
     def holds(self, values: Mapping[str, int]) -> bool:
         """Whether an input satisfies it."""
-        return (_part(values, self.left) == _part(values, self.right)) == (self.operator == "=")
+        left, right = _part(values, self.left), self.factor * _part(values, self.right) + self.offset
+        if self.operator == "≥":
+            return left >= right
+        if self.operator == "≤":
+            return left <= right
+        wild = bool(self.head) and values[self.head] != 0
+        return (wild or left == right) == (self.operator == "=")
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that it speaks of."""
+        return tuple(name.partition("[")[0] for name in (self.left, self.right, self.head) if name)
 
 
 class Region(_Struct, frozen=True):
@@ -416,7 +434,9 @@ def _check_region(finding: Finding) -> None:
     values = finding.example.values
     names = [name for field in finding.region.fields for name in (field.field, field.head) if name]
     for relation in finding.region.relations:
-        names += [relation.left, relation.right]
+        names += [name for name in (relation.left, relation.right, relation.head) if name]
+        if not 1 <= relation.factor < 1 << 64 or not abs(relation.offset) < 1 << 64:
+            raise SoftError(f"The relation of {relation.left[:60]!r} has a factor or an offset that none has.")
     for name in names:
         match = _PART.match(name)
         if match is None or match[1] not in values:

@@ -11,17 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Literal
 
 from soft.crosscheck.behaviour import Way, way_of
-from soft.crosscheck.model import Relation
 from soft.crosscheck.outputs import Outputs
 from soft.crosscheck.space import Input, Space, State
 from soft.crosscheck.substitute import substitute
+from soft.crosscheck.ties import Tie
 from soft.crosscheck.values import Intervals, complement, contains, count, includes, intersect, single, union, without
 from soft.crosscheck.walk import Overlap, Side, Twig, overlaps
 from soft.solve import terms
 from soft.solve.evaluate import evaluate
 from soft.solve.terms import TRUE, Term
+from soft.solve.walk import post_order
 
 # Times that a region gives way before it shrinks to the fields' values in the example.
 _MOST_REPAIRS = 24
@@ -29,23 +31,20 @@ _MOST_REPAIRS = 24
 _MOST_OVERLAPS = 50_000
 # A proof that looked at more overlaps than this is not repeated to widen a region a little.
 _MOST_TO_REPEAT = 1_000
+_COMPARISONS = ("=", "bvult", "bvule", "bvslt", "bvsle")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
-    """A region: fields that are bound to some values, and pairs of fields that are equal or not."""
+    """A region: fields that are bound to some values, and pairs of fields that are tied to each other."""
 
     fields: Mapping[str, Intervals]
-    relations: tuple[Relation, ...] = ()
+    ties: tuple[Tie, ...] = ()
 
     def contains(self, values: Mapping[str, int]) -> bool:
         return all(contains(allowed, values[name]) for name, allowed in self.fields.items()) and all(
-            (values[r.left] == values[r.right]) == (r.operator == "=") for r in self.relations
+            tie.holds(values) for tie in self.ties
         )
-
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset(self.fields).union(*[(r.left, r.right) for r in self.relations])
 
 
 @dataclass(slots=True)
@@ -58,6 +57,7 @@ class Explainer:
     outputs: Outputs
     _ways: dict[tuple[int, int], Way] = field(default_factory=dict)
     _effort: int = 0  # overlaps that the last proof looked at
+    _linked: list[tuple[str, str]] | None = None
 
     # ---------------------------------------------------------------------------------------------- questions
 
@@ -94,14 +94,9 @@ class Explainer:
         found: State | None = self.space.everything if start is None else start
         for name, allowed in box.fields.items():
             found = None if found is None else self.space.restrict(found, name, allowed)
-        for relation in box.relations:
-            found = None if found is None else self.space.assume(found, self.term(relation))
+        for tie in box.ties:
+            found = None if found is None else self.space.assume(found, tie.term(self.space.widths))
         return found
-
-    def term(self, relation: Relation) -> Term:
-        widths = self.space.widths
-        sides = terms.var(relation.left, widths[relation.left]), terms.var(relation.right, widths[relation.right])
-        return terms.eq(*sides) if relation.operator == "=" else terms.ne(*sides)
 
     # ---------------------------------------------------------------------------------------------- growing
 
@@ -110,12 +105,13 @@ class Explainer:
 
         What `others` hold anyway is left out where that leaves a box.
         """
-        lines = Box(self._lines(example, way))
-        for start in dict.fromkeys((self._unequal_lines(lines, example), lines)):
-            box = self._proved(start, example, way)
+        for near, start in self._starts(example, way):
+            box = self._proved(start, near, way)
             if box is not None:
-                box = apart(self._regrown(box, start, example, way), others, example)
-                return self._simple(self._related(box, example, way)), True
+                box = apart(self._regrown(box, start, near, way), others, near)
+                box = self._simple(self._related(box, near, way))
+                if box.contains(example):
+                    return box, True
         # What acts together is not a box: keep to the example in every field that the two paths look at.
         pinned = {name: single(example[name]) for name in self._looked_at(example)}
         box = Box(pinned)
@@ -159,6 +155,121 @@ class Explainer:
                     least = middle + 1
         return box
 
+    # ---------------------------------------------------------------------------------------------- beginning
+
+    def _starts(self, example: Input, way: Way) -> Iterator[tuple[Input, Box]]:
+        """Boxes to begin with, the most promising first, each with an input from which it is told."""
+        near, ties = self._matched(example, way)
+        if ties:
+            yield near, self._tied_lines(near, ties, way)
+        lines = Box(self._lines(example, way))
+        slanted = self._slanted(lines, example, way)
+        if slanted is not None:
+            yield example, slanted
+        for start in dict.fromkeys((self._unequal_lines(lines, example), lines)):
+            yield example, start
+
+    def _matched(self, example: Input, way: Way) -> tuple[Input, tuple[Tie, ...]]:
+        """Fields of a match that matter only by whether they match another field, such as a probe's.
+
+        With the input that has as many of them wildcarded as may be: there the other fields are free of them.
+        """
+        ties = []
+        for left, right in self._links():
+            bits = self.space.widths[right]
+            if left not in self.space.headed or self.space.widths[left] != bits + 1:
+                continue
+            value, size = example[right], 1 << bits
+            line = self._line(example, left, way)
+            if line == union(single(value), ((size, 2 * size - 1),)):
+                wild = {**example, left: size | value}
+                if self._follows(wild, left, right, way):
+                    example = wild
+                    ties.append(Tie(left, "=", right, bits=bits))
+            elif line == without(((0, size - 1),), single(value)):
+                ties.append(Tie(left, "≠", right, bits=bits))
+        return example, tuple(ties)
+
+    def _follows(self, example: Input, left: str, right: str, way: Way) -> bool:
+        """Whether one field has to have the value of another also where that has the next value: not by chance."""
+        if not self.shows(example, way):
+            return False
+        beside = [{**example, right: example[right] + step} for step in (1, -1)]
+        inside = [moved for moved in beside if contains(self.space.domain[right], moved[right])]
+        free = [moved for moved in inside if self.shows(moved, way)]
+        return bool(free) and all(self.shows({**moved, left: moved[right]}, way) for moved in free)
+
+    def _tied_lines(self, example: Input, ties: tuple[Tie, ...], way: Way) -> Box:
+        """The lines of an example, without those that ties explain."""
+        fields = self._lines(example, way)
+        for tie in ties:
+            fields.pop(tie.left, None)
+            if tie.operator == "≠" and tie.right in fields:
+                fields[tie.right] = union(fields[tie.right], single(example[tie.left]))
+                if fields[tie.right] == self.space.domain[tie.right]:
+                    del fields[tie.right]
+        return Box(fields, ties)
+
+    def _slanted(self, lines: Box, example: Input, way: Way) -> Box | None:
+        """Where the values of one field move with those of another, as a time in milliseconds does with one in seconds:
+        a box with the bounds that move."""
+        for left, right in self._links():
+            if left not in lines.fields or left in self.space.headed or right in self.space.headed:
+                continue
+            ties = self._bounds(left, right, example, way)
+            if ties:
+                fields = {name: line for name, line in lines.fields.items() if name not in (left, right)}
+                kept = self._kept(example, left, way)[0]
+                domain = self.space.domain[left]
+                low = domain[0][0] if any(tie.operator == "≥" for tie in ties) else kept[0]
+                high = domain[-1][1] if any(tie.operator == "≤" for tie in ties) else kept[1]
+                box = _with(Box(fields, ties), left, intersect(domain, ((low, high),)), domain)
+                good, bad = self._plane(box, example, [left, right], right, way)
+                allowed = without(good, bad)
+                if contains(allowed, example[right]) and count(allowed) > 1:
+                    return _with(box, right, allowed, self.space.domain[right])
+        return None
+
+    def _bounds(self, left: str, right: str, example: Input, way: Way) -> tuple[Tie, ...]:
+        """The bounds of one field that move if another one gets the next value."""
+        here = self._kept(example, left, way)
+        domain = self.space.domain[left]
+        for step in (1, -1):
+            moved = {**example, right: example[right] + step}
+            if len(here) != 1 or not contains(self.space.domain[right], moved[right]):
+                continue
+            there = self._kept(moved, left, way)
+            if len(there) != 1:
+                continue
+            slopes = [(b - a) * step for a, b in zip(here[0], there[0], strict=True)]
+            edges = [here[0][n] == domain[-n][n] or there[0][n] == domain[-n][n] for n in (0, 1)]
+            # A bound that is cut off by the domain's end moves as the other one does.
+            for n in (0, 1):
+                if edges[n] and not edges[1 - n] and slopes[n]:
+                    slopes[n] = slopes[1 - n] if here[0][n] != domain[-n][n] else 0
+            offsets = [here[0][n] - slopes[n] * example[right] for n in (0, 1)]
+            if here[0][0] == here[0][1] and slopes == [1, 1] and offsets == [0, 0]:
+                continue
+            signs: tuple[Literal["≥"], Literal["≤"]] = ("≥", "≤")
+            if min(slopes) >= 0 and any(slopes):
+                return tuple(Tie(left, signs[n], right, slopes[n], offsets[n]) for n in (0, 1) if slopes[n])
+        return ()
+
+    def _links(self) -> list[tuple[str, str]]:
+        """The pairs of variables that some condition compares, both ways round."""
+        if self._linked is None:
+            conditions = dict.fromkeys(c for side in (self.left, self.right) for c in side.bundle.conditions)
+            parts = [part for condition in conditions for part in self.space.conjuncts(condition)]
+            pairs = {
+                tuple(sorted(term.variables))
+                for term in post_order(parts)
+                if term.op in _COMPARISONS and len(term.variables) == 2
+            }
+            order = list(self.space.widths)
+            found = [pair for a, b in pairs for pair in ((a, b), (b, a))]
+            self._linked = sorted(found, key=lambda pair: (order.index(pair[0]), order.index(pair[1])))
+        return self._linked
+
     def _unequal_lines(self, box: Box, example: Input) -> Box:
         """Where one field may have any value but that of another, perhaps they may be any two that differ."""
         names = list(box.fields)
@@ -167,7 +278,7 @@ class Explainer:
                 if self._comparable(left, right) and (
                     self._hole(box, left, example[right]) or self._hole(box, right, example[left])
                 ):
-                    box = self._apart(box, example, Relation(right, "≠", left))
+                    box = self._apart(box, example, Tie(right, "≠", left))
         return box
 
     def _comparable(self, left: str, right: str) -> bool:
@@ -186,13 +297,13 @@ class Explainer:
             return False
         return all(contains(allowed, near) for near in beside)
 
-    def _apart(self, box: Box, example: Input, relation: Relation) -> Box:
+    def _apart(self, box: Box, example: Input, tie: Tie) -> Box:
         """A box with two fields unequal; the one value that the lines excluded for that reason is allowed again."""
-        for name, other in ((relation.left, relation.right), (relation.right, relation.left)):
+        for name, other in ((tie.left, tie.right), (tie.right, tie.left)):
             if self._hole(box, name, example[other]):
                 allowed = union(box.fields[name], single(example[other]))
                 box = _with(box, name, allowed, self.space.domain[name])
-        return Box(box.fields, (*box.relations, relation))
+        return Box(box.fields, (*box.ties, tie))
 
     def _looked_at(self, example: Input) -> list[str]:
         """The fields that the paths of an example depend on."""
@@ -217,6 +328,10 @@ class Explainer:
         return found
 
     def _line(self, example: Input, name: str, way: Way) -> Intervals:
+        return union(self._kept(example, name, way), single(example[name]))
+
+    def _kept(self, example: Input, name: str, way: Way) -> Intervals:
+        """The values of a field that give a way of differing, while all others are as in an input."""
         memo: dict[Term, int] = {}
         others = {key: value for key, value in example.items() if key != name}
         left = list(self._parts(self.left, example, others, name, memo))
@@ -232,10 +347,11 @@ class Explainer:
                     differing = [self._allowed(term, example, others, name, memo, both) for term in difference]
                     both = intersect(both, union(*differing))
                 kept.append(both)
+        if self.left.whole and self.right.whole:
+            return union(*kept)
         # What nobody explored is left open: a region is a claim about the inputs that were.
         explored = intersect(union(*[part for part, _ in left]), union(*[part for part, _ in right]))
-        unexplored = without(self.space.domain[name], explored)
-        return union(*kept, unexplored if not (self.left.whole and self.right.whole) else (), single(example[name]))
+        return union(*kept, without(self.space.domain[name], explored))
 
     def _parts(
         self, side: Side, example: Input, others: Input, name: str, memo: dict[Term, int]
@@ -319,9 +435,9 @@ class Explainer:
         stranger = self._near(box, example, stranger, way)
         together = [name for name in self.space.widths if stranger[name] != example[name]]
         if len(together) == 2:
-            relation = self._unequal(box, example, stranger, together, way)
-            if relation is not None:
-                return self._apart(box, example, relation)
+            tie = self._unequal(box, example, stranger, together, way)
+            if tie is not None:
+                return self._apart(box, example, tie)
         best: tuple[float, str, Intervals] | None = None
         for name in together:
             _, bad = self._plane(box, example, together, name, way)
@@ -335,8 +451,8 @@ class Explainer:
             name = together[-1]
             rest = without(box.fields.get(name, self.space.domain[name]), single(stranger[name]))
             good = single(example[name]) if len(together) > 1 else rest
-            return Box({**box.fields, name: good}, box.relations)
-        return Box({**box.fields, best[1]: best[2]}, box.relations)
+            return Box({**box.fields, name: good}, box.ties)
+        return Box({**box.fields, best[1]: best[2]}, box.ties)
 
     def _near(self, box: Box, example: Input, stranger: Input, way: Way) -> Input:
         """A stranger that differs from the example in as few fields as possible."""
@@ -349,7 +465,7 @@ class Explainer:
 
     def _unequal(
         self, box: Box, example: Input, stranger: Input, names: list[str], way: Way
-    ) -> Relation | None:
+    ) -> Tie | None:
         """That two fields are unequal, if the stranger has equal ones, and one step beside it is no stranger."""
         left, right = names
         if not self._comparable(left, right) or stranger[left] != stranger[right] or example[left] == example[right]:
@@ -357,7 +473,7 @@ class Explainer:
         for value in (stranger[left] - 1, stranger[left] + 1):
             beside = {**stranger, left: value}
             if contains(self.space.domain[left], value) and box.contains(beside) and self.shows(beside, way):
-                return Relation(left, "≠", right)
+                return Tie(left, "≠", right)
         return None
 
     def _plane(
@@ -367,8 +483,8 @@ class Explainer:
         the behaviours can be kept, and those for which they can be lost."""
         pinned = {key: single(value) for key, value in example.items() if key not in free}
         bound = {key: allowed for key, allowed in box.fields.items() if key in free}
-        relations = tuple(r for r in box.relations if r.left in free and r.right in free)
-        state = self.state(Box({**pinned, **bound}, relations))
+        ties = tuple(r for r in box.ties if r.left in free or r.right in free)
+        state = self.state(Box({**pinned, **bound}, ties))
         good: list[Intervals] = []
         bad: list[Intervals] = []
         if state is not None:
@@ -396,29 +512,31 @@ class Explainer:
     def _simple(self, box: Box) -> Box:
         """A field that is unequal to one with a single value just lacks that value; one that has no value in common
         with another is unequal anyway."""
-        for relation in box.relations:
-            sides = [box.fields.get(name, self.space.domain[name]) for name in (relation.left, relation.right)]
-            if relation.operator == "≠" and not intersect(*sides):
-                box = Box(box.fields, tuple(r for r in box.relations if r != relation))
-            for name, other in ((relation.left, relation.right), (relation.right, relation.left)):
+        for tie in box.ties:
+            if not tie.plain:
+                continue
+            sides = [box.fields.get(name, self.space.domain[name]) for name in (tie.left, tie.right)]
+            if tie.operator == "≠" and not intersect(*sides):
+                box = Box(box.fields, tuple(r for r in box.ties if r != tie))
+            for name, other in ((tie.left, tie.right), (tie.right, tie.left)):
                 fixed = box.fields.get(other, self.space.domain[other])
-                if relation.operator == "≠" and relation in box.relations and count(fixed) == 1:
+                if tie.operator == "≠" and tie in box.ties and count(fixed) == 1:
                     allowed = without(box.fields.get(name, self.space.domain[name]), fixed)
-                    rest = tuple(r for r in box.relations if r != relation)
+                    rest = tuple(r for r in box.ties if r != tie)
                     box = _with(Box(box.fields, rest), name, allowed, self.space.domain[name])
         return box
 
     def _diagonal(self, box: Box, example: Input, left: str, right: str, way: Way) -> Box | None:
-        relation = Relation(right, "=", left)
+        tie = Tie(right, "=", left)
         fields = {name: allowed for name, allowed in box.fields.items() if name not in (left, right)}
-        open_box = Box(fields, (*box.relations, relation))
+        open_box = Box(fields, (*box.ties, tie))
         good, bad = self._plane(open_box, example, [left, right], right, way)
         kept = without(good, bad)
         if count(kept) < 2:
             return None
         if kept != self.space.domain[right]:
             fields[right] = kept
-        wider = Box(fields, open_box.relations)
+        wider = Box(fields, open_box.ties)
         return wider if self._prove(wider, way)[0] else None
 
 
@@ -427,7 +545,7 @@ def _with(box: Box, name: str, allowed: Intervals, domain: Intervals) -> Box:
     fields = {**box.fields, name: allowed}
     if allowed == domain:
         del fields[name]
-    return Box(fields, box.relations)
+    return Box(fields, box.ties)
 
 
 # ---------------------------------------------------------------------------------------------- covering
@@ -436,14 +554,14 @@ def _with(box: Box, name: str, allowed: Intervals, domain: Intervals) -> Box:
 def apart(box: Box, others: Sequence[Box], example: Input) -> Box:
     """A box without what other boxes hold anyway, where that leaves a box: two causes are then told apart."""
     for other in others:
-        if other.relations and not set(other.relations) <= set(box.relations):
+        if other.ties and not set(other.ties) <= set(box.ties):
             continue
         outside = [name for name, theirs in other.fields.items() if not _within(box, name, theirs)]
         if len(outside) == 1 and outside[0] in box.fields:
             name = outside[0]
             rest = without(box.fields[name], other.fields[name])
             if contains(rest, example[name]):
-                box = Box({**box.fields, name: rest}, box.relations)
+                box = Box({**box.fields, name: rest}, box.ties)
     return box
 
 
@@ -468,10 +586,10 @@ def outside(explainer: Explainer, state: State, boxes: list[Box]) -> State | Non
             inside = space.restrict(inside, name, allowed)
             if inside is None:
                 break
-        for relation in boxes[number].relations:
+        for tie in boxes[number].ties:
             if inside is None:
                 break
-            term = explainer.term(relation)
+            term = tie.term(space.widths)
             out = space.assume(inside, terms.negate(term))
             if out is not None:
                 stack.append((out, number + 1))

@@ -146,7 +146,7 @@ def _pieces(
 
 
 def _wildcards(scenario: Scenario, conditions: Iterable[Term]) -> dict[str, str]:
-    """The fields of matches that some condition looks at together with their wildcard bit, and these bits."""
+    """The fields of matches that conditions look at, as they do at their wildcard bit, and these bits."""
     free = {v.name: v.width for v in scenario.variables if v.range is None and v.choices is None}
     pairs = {}
     for name, width in free.items():
@@ -154,10 +154,8 @@ def _wildcards(scenario: Scenario, conditions: Iterable[Term]) -> dict[str, str]
         field = f"{stem.removesuffix('.wildcards')}.{last}"
         if stem.endswith(".wildcards") and width == 1 and field in free:
             pairs[field] = name
-    together = {
-        field for condition in conditions for field, bit in pairs.items() if {field, bit} <= condition.variables
-    }
-    return {field: bit for field, bit in pairs.items() if field in together}
+    seen = frozenset[str]().union(*[condition.variables for condition in conditions])
+    return {field: bit for field, bit in pairs.items() if {field, bit} <= seen}
 
 
 def _looks(condition: Term) -> dict[str, tuple[int, int]]:

@@ -94,15 +94,19 @@ class Space:
 
     def assume(self, state: State, condition: Term) -> State | None:
         """The part of a state in which a condition holds; None if there is none."""
-        parts = self._parts.get(condition)
-        if parts is None:
-            parts = self._parts[condition] = _conjuncts(condition)
-        for part in parts:
+        for part in self.conjuncts(condition):
             narrowed = self._assume(state, part)
             if narrowed is None:
                 return None
             state = narrowed
         return state
+
+    def conjuncts(self, condition: Term) -> tuple[Term, ...]:
+        """The parts of a condition that hold one by one."""
+        parts = self._parts.get(condition)
+        if parts is None:
+            parts = self._parts[condition] = _conjuncts(condition)
+        return parts
 
     def assume_all(self, state: State, conditions: Iterable[Term]) -> State | None:
         found: State | None = state

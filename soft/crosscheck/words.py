@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from soft.crosscheck.model import EventRecord, Example, FieldSet, Relation, StepBytes
 from soft.crosscheck.slices import Slice, Slices, name_of
@@ -195,8 +196,34 @@ def constraint_texts(fields: Sequence[FieldSet], relations: Sequence[Relation]) 
     """What a region says, one text for each field and relation."""
     cut = [f for f in fields if f.bits is not None and f.name and not f.head]
     names = {name_of(Slice(f.field, f.low, f.bits or 0)): f.name for f in cut}
-    related = [f"{names.get(r.left, r.left)} {r.operator} {names.get(r.right, r.right)}" for r in relations]
-    return [field.text for field in fields] + related
+    return [field.text for field in fields] + relation_texts(relations, names)
+
+
+def relation_texts(relations: Sequence[Relation], names: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """What relations say; `names` are what people call parts of fields. Two bounds of one field are told together."""
+    found: list[str] = []
+    rest = list(relations)
+    while rest:
+        first = rest.pop(0)
+        left = names.get(first.left, first.left)
+        same = [r for r in rest if (r.left, r.right) == (first.left, first.right)]
+        other = next((r for r in same if {r.operator, first.operator} == {"≥", "≤"}), None)
+        if other is not None:
+            rest.remove(other)
+            low, high = (first, other) if first.operator == "≥" else (other, first)
+            found.append(f"{left} from {_sum_text(low, names)} to {_sum_text(high, names)}")
+            continue
+        wild = (" or wildcarded" if first.operator == "=" else " and not wildcarded") if first.head else ""
+        found.append(f"{left} {first.operator} {_sum_text(first, names)}{wild}")
+    return found
+
+
+def _sum_text(relation: Relation, names: Mapping[str, str]) -> str:
+    right = names.get(relation.right, relation.right)
+    product = right if relation.factor == 1 else f"{relation.factor}·{right}"
+    if relation.offset == 0:
+        return product
+    return f"{product} {'+' if relation.offset > 0 else '-'} {abs(relation.offset)}"
 
 
 def region_text(fields: Sequence[FieldSet], relations: Sequence[Relation]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 
 from soft.crosscheck.model import EventRecord, Finding, Findings
+from soft.crosscheck.words import relation_texts
 from soft.report.align import Row, differing, payload, rows
 from soft.report.files import finding_files
 from soft.report.hexdump import WIDTH, dump, printable, runs
@@ -106,7 +107,7 @@ def _region(finding: Finding, scene: Scene) -> Html:
         )
         for field in finding.region.fields
     ]
-    lines += [tag("li", tag("code", f"{r.left} {r.operator} {r.right}")) for r in finding.region.relations]
+    lines += [tag("li", tag("code", text)) for text in relation_texts(finding.region.relations)]
     free = free_fields(finding)
     return _part(
         "On which inputs",

@@ -81,7 +81,7 @@ class _Region:
     def missed(self, values: Values) -> int:
         """How many of the region's fields have another value in an input."""
         known = (field for field, found in self.sets if found is not None)
-        return sum(not field.holds(values.get(field.field, 0)) for field in known)
+        return sum(not field.holds(values.get(field.field, 0), values.get(field.head, 0)) for field in known)
 
 
 def _resolved(finding: Finding, scene: Scene) -> _Region:
@@ -104,7 +104,7 @@ def _picture(mine: _Region, near: Sequence[Sequence[_Region]], scene: Scene) -> 
     for chosen in [axes] if len(axes) == 1 else [axes, ranked[:1]]:
         peers = near[len(chosen) - 1]
         made = _made(mine, peers, scene, chosen) or _made(mine, [mine], scene, chosen, len(peers) - 1)
-        if made is not None:
+        if made is not None and (mine.finding in made.findings or len(chosen) == 1):
             return made
     return None
 
@@ -196,26 +196,37 @@ def _slice(region: _Region, values: Values, axes: Sequence[Part]) -> _Slice | No
         if found is None:
             raise _NotDrawn
         met = [axis for axis in axes if axis.overlaps(found.part)]
+        _check_head(field.head, axes)
         if not met:
-            if not field.holds(values.get(field.field, 0)):
+            if not field.holds(values.get(field.field, 0), values.get(field.head, 0)):
                 return None
             continue
         if len(met) > 1:
             raise _NotDrawn
+        if field.head:
+            found = _without_head(found, values.get(field.head, 0))
         sets[met[0]] = _both(sets.get(met[0]), _on_axis(found, values.get(field.field, 0), met[0]))
     relation = None
     for r, left, right in region.relations:
         if left is None or right is None or any(a.overlaps(p) and a != p for a in axes for p in (left, right)):
             raise _NotDrawn
+        _check_head(r.head, axes)
         on = [part for part in (left, right) if part in axes]
-        if len(on) == 2:
-            relation = r.operator
-        elif not on:
+        if not on or (r.head and values.get(r.head, 0)):
+            # A field that is wildcarded matches whatever the axes show.
             if not r.holds(values):
                 return None
+        elif len(on) == 2:
+            if r.operator not in ("=", "≠") or r.factor != 1 or r.offset:
+                raise _NotDrawn
+            relation = r.operator
         else:
-            other = (right if on[0] == left else left).of(values)
-            sets[on[0]] = _both(sets.get(on[0]), _related(other, r.operator == "=", on[0]))
+            (axis,) = on
+            if axis == left:
+                allowed = _left_values(r, right.of(values), axis.most)
+            else:
+                allowed = _right_values(r, left.of(values), axis.most)
+            sets[axis] = _both(sets.get(axis), _both(((0, axis.most),), allowed))
     return None if any(not intervals for intervals in sets.values()) else _Slice(sets, relation)
 
 
@@ -263,12 +274,39 @@ def _both(a: Intervals | None, b: Intervals) -> Intervals:
     return tuple((low, high) for low, high in sorted(pairs) if low <= high)
 
 
-def _related(value: int, equal: bool, axis: Part) -> Intervals:
-    """The values that are (not) equal to one."""
-    if equal:
-        return ((value, value),)
-    parts = ((0, value - 1), (value + 1, axis.most))
-    return tuple((low, high) for low, high in parts if low <= high)
+def _check_head(head: str, axes: Sequence[Part]) -> None:
+    if any(axis.field == head for axis in axes):
+        raise _NotDrawn
+
+
+def _without_head(found: _Set, head: int) -> _Set:
+    """The values of a field while the bit above it is as given."""
+    size = found.part.most + 1
+    half = _both(found.intervals, ((head * size, head * size + size - 1),))
+    return _Set(found.part, tuple((low - head * size, high - head * size) for low, high in half))
+
+
+def _left_values(relation: Relation, right: int, most: int) -> Intervals:
+    """The values of a relation's left field that go with one of its right."""
+    bound = relation.factor * right + relation.offset
+    return {
+        "=": ((bound, bound),),
+        "≠": ((0, bound - 1), (bound + 1, most)),
+        "≥": ((bound, most),),
+        "≤": ((0, bound),),
+    }[relation.operator]
+
+
+def _right_values(relation: Relation, left: int, most: int) -> Intervals:
+    """The values of a relation's right field that go with one of its left."""
+    rest = left - relation.offset
+    whole, exact = rest // relation.factor, rest % relation.factor == 0
+    return {
+        "=": ((whole, whole),) if exact else (),
+        "≠": ((0, whole - 1), (whole + 1, most)) if exact else ((0, most),),
+        "≥": ((0, whole),),
+        "≤": ((-(-rest // relation.factor), most),),
+    }[relation.operator]
 
 
 def _on_axis(found: _Set, example: int, axis: Part) -> Intervals:

@@ -161,7 +161,8 @@ def deciding_fields(finding: Finding) -> set[str]:
 def free_fields(finding: Finding) -> tuple[str, ...]:
     """The fields of the scenario that do not matter."""
     named = {field.field for field in finding.region.fields} | deciding_fields(finding)
-    named |= {field_of(name) for relation in finding.region.relations for name in (relation.left, relation.right)}
+    named |= {field.head for field in finding.region.fields}
+    named = named.union(*[relation.fields for relation in finding.region.relations])
     return tuple(name for name in finding.example.values if name not in named)
 
 

@@ -258,8 +258,8 @@ def test_that_a_rule_matches_a_probe_is_one_region(matching: bool) -> None:
     wild = t.eq(t.var("m0.match.wildcards.dl_src", 1), t.const(1, 1))
     matches = t.eq(t.var("m0.match.dl_src", 48), t.var("p1.dl_src", 48))
     crash: Trace = (Crash(1, "SIGSEGV"),)
-    inner: Tree = If(wild, crash, If(matches, crash, SILENT)) if matching else If(wild, SILENT, If(matches, SILENT, crash))
-    found = crosscheck([bundle(inner, "one", scene), bundle(SILENT, "two", scene)])
+    yes, no = (crash, SILENT) if matching else (SILENT, crash)
+    found = crosscheck([bundle(If(wild, yes, If(matches, yes, no)), "one", scene), bundle(SILENT, "two", scene)])
     (finding,) = found.findings
     said = "= p1.dl_src or wildcarded" if matching else "≠ p1.dl_src and not wildcarded"
     assert finding.region.text == f"m0.match.dl_src {said}; everything else free"

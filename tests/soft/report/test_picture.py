@@ -100,6 +100,26 @@ def test_a_relation_to_a_field_off_the_axes_cuts_the_axis() -> None:
     check(drawn(findings), findings[0], findings)
 
 
+@pytest.mark.parametrize("field", [PORT, IN_PORT])
+def test_bounds_that_move_with_another_field_cut_the_axis(field: str) -> None:
+    bounds = (Relation(PORT, "≥", IN_PORT, 10, 3), Relation(PORT, "≤", IN_PORT, 10, 8))
+    findings = made(({IN_PORT: 4, PORT: 45}, [FieldSet(field, ((2, 60),), "f")], bounds))
+    picture = drawn(findings)
+    assert picture.y is None
+    assert len(picture.findings) == 1
+    check(picture, findings[0], findings)
+
+
+@pytest.mark.parametrize("wildcard", [0, 1])
+def test_a_wildcard_stays_as_in_the_example(wildcard: int) -> None:
+    """MAX_LEN plays the wildcard of IN_PORT."""
+    either = FieldSet(IN_PORT, ((7, 7), (1 << 16, (2 << 16) - 1)), "in_port = 7 or wildcarded", 0, 16, IN_PORT, MAX_LEN)
+    values = {IN_PORT: 7, PORT: 7, MAX_LEN: wildcard, KIND: 1}
+    kind = FieldSet(KIND, ((0, 1),), "type in {0, 1}")
+    findings = made((values, [either, kind], (Relation(IN_PORT, "=", PORT, head=MAX_LEN),)))
+    check(drawn(findings), findings[0], findings)
+
+
 def test_parts_of_one_field_meet_on_one_axis() -> None:
     """The high half, the low bits, and the whole of an action's body."""
     kind = FieldSet(KIND, ((1, 1),), "type = set_vlan_vid")
