@@ -77,7 +77,7 @@ def replay(
 
     findings = read_findings(directory)
     plan = _device_plan(connect, listen, ports, tls, cert, key, ca, settle / 1000, patience)
-    named = _pairs(agents, "--agent", "LABEL=BINARY")
+    named = pairs(agents, "--agent", "LABEL=BINARY")
     check_labels(findings, named | ({label: ""} if label else {}))
     if plan is None and (label or ports or tls):
         raise SoftError("--as, --port and --tls are for a switch on a cable: say where with --connect or --listen.")
@@ -122,7 +122,7 @@ def _device_plan(
     )  # fmt: skip
 
 
-def _pairs(settings: tuple[str, ...], option: str, form: str) -> dict[str, str]:
+def pairs(settings: tuple[str, ...], option: str, form: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for setting in settings:
         label, equals, value = setting.partition("=")
@@ -150,7 +150,7 @@ def _confirm(
     from soft.launch.find import find
     from soft.replay.confirm import agent_opener, confirm_with, device_opener
 
-    launch = _pairs(profiles, "--profile", "LABEL=PROFILE")
+    launch = pairs(profiles, "--profile", "LABEL=PROFILE")
     if unknown := [name for name in launch if name not in named]:
         raise SoftError(f"--profile names {unknown[0]}, for which there is no --agent.")
     openers = {name: agent_opener(find(binary, launch.get(name))) for name, binary in named.items()}

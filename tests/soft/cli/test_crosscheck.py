@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from soft.bundle.writer import BundleWriter
 from soft.cli import soft
-from soft.crosscheck.model import read_findings
+from soft.crosscheck.model import Confirmation, Findings, read_findings
 from soft.errors import SoftError
 from soft.solve import terms as t
 from tests.soft.bundle import example
@@ -89,13 +90,33 @@ def test_folders_compare_scenario_by_scenario(lab: Path, tmp_path: Path, jobs: i
     assert [(c.scenario, c.verdict) for c in found.comparisons] == [("other", "agree"), ("tiny", "differ")]
     for finding in found.findings:
         assert (out / finding.conditions).read_text().startswith("; tiny, finding ")
+    assert "lax is silent" in (out / "report.html").read_text()
+    assert (out / "junit.xml").exists()
 
 
 def test_three_agents(lab: Path) -> None:
     result = run(lab / "lax" / "tiny", lab / "strict" / "tiny", lab / "lax" / "tiny", "--solver", "z3")
     assert result.exit_code == 1
-    assert "[odd one out: strict]" in result.stdout
+    assert "odd one out: strict)" in result.stdout
     assert "lax and lax (2) agree" in result.stdout
+
+
+def test_findings_are_confirmed_in_one_go(lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def confirm(found: Findings, agents: dict[str, object]) -> Findings:
+        asked.extend(agents)
+        seen = [msgspec.structs.replace(f, confirmation=Confirmation("confirmed", 3)) for f in found.findings]
+        return msgspec.structs.replace(found, findings=tuple(seen))
+
+    monkeypatch.setattr("soft.replay.confirm.confirm", confirm)
+    monkeypatch.setattr("soft.launch.find.find", lambda binary: binary)
+    live = [word for label in ("lax", "strict") for word in ("--confirm", f"{label}=builds/{label}")]
+    result = run(lab / "lax" / "tiny", lab / "strict" / "tiny", "-o", tmp_path / "findings", *live)
+    assert asked == ["lax", "strict"]
+    assert "bad_action/bad_out_port (confirmed)" in result.stdout
+    (finding,) = read_findings(tmp_path / "findings").findings
+    assert finding.confirmation == Confirmation("confirmed", 3)
 
 
 def test_nothing_is_written_without_a_folder(lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,6 +137,8 @@ def test_bad_input_is_a_sentence(lab: Path, tmp_path: Path) -> None:
         ("is no bundle", (tiny, tmp_path / "empty")),
         ("no solver called", (tiny, tiny, "--solver", "oracle")),
         ("above 0", (tiny, tiny, "--timeout", "0")),
+        ("--confirm takes LABEL=BINARY", (tiny, tiny, "--confirm", "lax")),
+        ("names other, but the bundles are of lax and strict", (tiny, lab / "strict/tiny", "--confirm", "other=x")),
     ]
     for sentence, arguments in cases:
         with pytest.raises(SoftError, match=sentence):
