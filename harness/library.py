@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from harness import formatting
 from harness.frozen import Snapshot
 from harness.kernel import times
 from harness.kernel.files import MOST_SYMBOLIC
@@ -16,6 +17,7 @@ from harness.machine.compiler import REGISTERS
 from harness.machine.ends import Unsupported
 from harness.machine.machine import Machine
 from harness.machine.values import Sym, Value, concrete, low_bits, make, term_of
+from harness.marks import is_marked
 from harness.symbols import imported_functions, vdso_functions
 from soft.solve import terms as t
 
@@ -39,7 +41,9 @@ def install(machine: Machine, snapshot: Snapshot, kernel: Callable[[], Kernel]) 
         "__memmove_chk": _memmove,
         "memset": _memset,
         "__memset_chk": _memset,
+        "strlen": _strlen,
     }
+    formatting.install(machine, snapshot, kernel)
     sizes = {"malloc": (RDI,), "realloc": (RSI,), "calloc": (RDI, RSI)}
     for address, name in imported_functions(snapshot, frozenset({*functions, *sizes})).items():
         if name in functions:
@@ -149,3 +153,22 @@ def _memset(machine: Machine) -> Callable[[], Value]:
         return target
 
     return memset
+
+
+def _strlen(machine: Machine) -> Callable[[], Value]:
+    """Where a byte is an input, whether it is the last one is decided. Printed text has no zeros in it."""
+    registers, pin, memory = machine.registers, machine.pin, machine.memory
+
+    def strlen() -> Value:
+        start = pin(registers[RDI])
+        length = 0
+        while True:
+            byte = memory.load1(start + length)
+            if isinstance(byte, Sym) and not is_marked(byte.term):
+                assert machine.decisions is not None
+                machine.decisions.branch(t.eq(term_of(byte, 8), t.const(0, 8)), byte.value == 0)
+            if not concrete(byte):
+                return length
+            length += 1
+
+    return strlen

@@ -11,6 +11,7 @@ from harness.feasible import Component, Feasibility, GaveUp, Model, depends_only
 from harness.machine.ends import Fault
 from harness.machine.memory import Memory
 from harness.machine.values import Sym, Value, concrete, make, term_of
+from harness.marks import APPROXIMATE, is_marked
 from soft.solve import terms as t
 from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
@@ -90,11 +91,15 @@ class Path:
 
     def settled(self, condition: Term, holds: bool) -> bool:
         """Whether a condition cannot go otherwise here, as far as that is cheap to see."""
+        if self._is_approximate(condition):
+            return True
         wanted = condition if holds else t.negate(condition)
         return wanted in self._seen or self._feasibility.is_implied(self._components, wanted)
 
     def pin(self, value: Sym) -> int:
         """Fix a value by a condition on its narrow core; its other values are alternatives of one choice."""
+        if self._is_approximate(value.term):
+            return value.value
         core = narrow_core(value.term)
         self._decide(self._same(value, core), is_choice=True)
         return value.value
@@ -110,6 +115,8 @@ class Path:
 
     def most(self, value: Sym) -> int | None:
         """An upper bound of a value, or None if none is known that is worth the name."""
+        if self._is_approximate(value.term):
+            return None
         core = narrow_core(value.term)
         allowed = self._feasibility.allowed_values(self._components, core)
         if allowed is None or not len(allowed):
@@ -134,6 +141,8 @@ class Path:
 
     def read(self, address: Sym, size: int) -> Value:
         """A load through a symbolic address: one term over the places that it can reach, if they are few."""
+        if self._is_approximate(address.term):
+            return self._memory.load(address.value, size)
         core = narrow_core(address.term)
         places = self._places(address.term, core)
         if places is None:
@@ -176,12 +185,19 @@ class Path:
     # ---------------------------------------------------------------------------------------------- decisions
 
     def _decide(self, condition: Term, is_choice: bool) -> None:
-        if condition.op == "const" or condition in self._seen:
+        if condition.op == "const" or condition in self._seen or self._is_approximate(condition):
             return
         self._seen.add(condition)
         before = {name: self._components[name] for name in condition.variables}
         if self._feasibility.assume(self._components, condition):
             self.decisions.append(Decision(condition, before, is_choice))
+
+    def _is_approximate(self, term: Term) -> bool:
+        """Whether a term holds for this input only: then nothing can be said about others, and the path tells so."""
+        if not is_marked(term):
+            return False
+        self.marks[APPROXIMATE] = None
+        return True
 
     def alternatives(self) -> list[Job]:
         """The inputs that leave this path at each of its new decisions."""

@@ -10,7 +10,8 @@ from harness.kernel.errno import EAGAIN, EBADF, EINVAL, ENOENT, ENOTTY, EPIPE, E
 from harness.kernel.outside import IDLE_POLLS
 from harness.kernel.table import constant, syscall
 from harness.machine.ends import Unsupported
-from harness.machine.values import Sym, Value
+from harness.machine.values import Sym, Value, concrete
+from harness.marks import APPROXIMATE, is_marked
 from soft.solve import terms as t
 from soft.solve.terms import Term
 
@@ -97,18 +98,30 @@ def write_parts(kernel: Kernel, number: int, parts: list[tuple[int, Value]], qui
 def _write(kernel: Kernel, description: d.Description, parts: list[tuple[int, Value]]) -> Value:
     pin = kernel.machine.pin
     if not parts or not isinstance(parts[-1][1], Sym) or not description.takes_lengths:
-        return description.write(gather(kernel, [(address, pin(size)) for address, size in parts]))
+        data = gather(kernel, [(address, pin(size)) for address, size in parts])
+        return description.write(_presentable(kernel, description, data))
     fixed = gather(kernel, [(address, pin(size)) for address, size in parts[:-1]])
     address, size = parts[-1]
     assert isinstance(size, Sym)
     most = kernel.most(size)
     if most is None or most > MOST_SYMBOLIC:
-        return description.write([*fixed, *kernel.memory.read_values(address, pin(size))])
+        data = [*fixed, *kernel.memory.read_values(address, pin(size))]
+        return description.write(_presentable(kernel, description, data))
     tail = kernel.memory.read_values(address, most)
     shown = [kernel.simplify(byte, _within(size, index)) for index, byte in enumerate(tail)]
     length = _plus(size, len(fixed))
-    description.write_some([*fixed, *shown], length)
+    description.write_some(_presentable(kernel, description, [*fixed, *shown]), length)
     return length
+
+
+def _presentable(kernel: Kernel, description: d.Description, data: list[Value]) -> list[Value]:
+    """What goes to the controller or a port: text that holds for one input only is as it is for this one."""
+    if not isinstance(description, d.Stream | d.Frames):
+        return data
+    marked = [index for index, byte in enumerate(data) if isinstance(byte, Sym) and is_marked(byte.term)]
+    if marked:
+        kernel.marks[APPROXIMATE] = None
+    return [concrete(byte) if index in marked else byte for index, byte in enumerate(data)] if marked else data
 
 
 def _within(size: Sym, index: int) -> Term:

@@ -10,7 +10,8 @@ from harness.kernel.files import read_from, scatter, settled, symbolic_vectors, 
 from harness.kernel.link_address import link_address
 from harness.kernel.table import constant, syscall
 from harness.machine.ends import Unsupported
-from harness.machine.values import Value
+from harness.machine.values import Sym, Value
+from soft.solve import terms as t
 
 if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
@@ -39,6 +40,18 @@ def _receive(kernel: Kernel, number: int, count: int, flags: int) -> list[Value]
     return data
 
 
+def _all_of(kernel: Kernel, number: int, count: Value) -> int:
+    """How many bytes to wait for. A symbolic number that is more than there are needs no value until more come."""
+    description = kernel.table.get(number)
+    waiting = description.waiting() if description is not None else None
+    if isinstance(count, Sym) and description is not None and waiting is not None and not description.nonblocking:
+        more = t.ult(t.const(waiting, count.term.width), count.term)
+        kernel.decide(more, count.value > waiting)
+        if count.value > waiting:
+            kernel.wait(lambda: (description.waiting() or 0) > waiting, None)
+    return kernel.machine.pin(count)
+
+
 def _store_sender(kernel: Kernel, number: int, data: list[Value], place: int, length: int) -> None:
     """The sender's address, as much of it as there is room for; most senders have none."""
     room, found = kernel.machine.pin(kernel.memory.load4(length)), kernel.snapshot.descriptors.get(number)
@@ -52,7 +65,7 @@ def _store_sender(kernel: Kernel, number: int, data: list[Value], place: int, le
 
 @syscall(45, 6, symbolic=(2,))
 def recvfrom(kernel: Kernel, number: int, buffer: int, count: Value, flags: int, address: int, length: int) -> int:
-    count = settled(kernel, number, count)
+    count = _all_of(kernel, number, count) if flags & _MSG_WAITALL else settled(kernel, number, count)
     description = kernel.table.get(number)
     whole = len(description.inbox[0]) if isinstance(description, d.Frames) and description.inbox else 0
     data = _receive(kernel, number, count, flags)

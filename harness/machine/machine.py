@@ -28,6 +28,9 @@ _SIGNALS = {
 }
 _UD2 = b"\x0f\x0b"
 _HLT = b"\xf4"
+# Where nothing ever is: functions that we call return to there.
+_BACK = 0x500
+_MOST_OF_A_CALL = 1_000_000
 # The longest instruction of this processor.
 _MOST_INSTRUCTION = 15
 
@@ -56,8 +59,8 @@ class Machine:
         self.memory = Memory(source)
         self.memory.on_symbolic_address = self._symbolic_address
         self.memory.on_code_change = self._forget
-        self.blocks: dict[int, Block] = {}
-        self._hooks: dict[int, Block] = {}
+        self.blocks: dict[int, Block] = {_BACK: _returned}
+        self._hooks: dict[int, Block] = {_BACK: _returned}
         self._behind: dict[int, Block] = {}
         self._covered: set[int] = set()
         self.executed = 0
@@ -114,6 +117,19 @@ class Machine:
             if hook is not None:
                 self.blocks[address] = hook
         return block
+
+    def call(self, address: int, special: Callable[[int, str], int]) -> Value:
+        """Run the function at `address`, which has a hook, as it is until it returns; gives what it returns."""
+        stack = self.registers[RSP]
+        assert isinstance(stack, int)
+        back = self.memory.load8(stack)
+        self.memory.store8(stack, _BACK)
+        try:
+            self.run(self._compiled_once(address)(), special, _MOST_OF_A_CALL)
+        except _Returned:
+            self.memory.store8(stack, back)
+            self.registers[RSP] = stack
+        return self.registers[RAX]
 
     def run(self, address: Value, special: Callable[[int, str], int], most_blocks: int) -> None:
         """Execute from `address` on; `special` gets (address, jump kind) of a system call and gives the next address.
@@ -273,6 +289,14 @@ class Machine:
         if name == "amd64g_create_fpucw" and isinstance(arguments[0], int):
             return 0x037F | (arguments[0] & 3) << 10
         raise Unsupported(name if name.startswith(("the ", "a ")) else f"the instruction behind {name}")
+
+
+class _Returned(Unsupported):
+    """A function that `call` runs has returned. Anywhere else a return to there is none that we understand."""
+
+
+def _returned() -> Any:
+    raise _Returned("a jump to where nothing is")
 
 
 def is_true(guard: Term) -> Term:

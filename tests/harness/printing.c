@@ -1,0 +1,86 @@
+/* Answers an echo_request of four bytes, WAY 0 NUMBER NUMBER, and prints the number in one way or another. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int control;
+
+static void reply(const unsigned char *to, const void *data, size_t size)
+{
+    unsigned char m[256] = {1, 3, 0, 8 + size};
+    memcpy(m + 4, to + 4, 4);
+    memcpy(m + 8, data, size);
+    if (write(control, m, 8 + size) < 0)
+        exit(1);
+}
+
+static void answer(unsigned char *m)
+{
+    unsigned number = m[10] << 8 | m[11];
+    char text[64] = "", *made = NULL;
+    FILE *file;
+    switch (m[8]) {
+    case 0: /* a log */
+        fprintf(stderr, "the number is %u\n", number);
+        snprintf(text, sizeof text, "%u", number);
+        fputs(text, stderr);
+        if (write(2, text, strlen(text)) < 0)
+            exit(1);
+        reply(m, "log", 3);
+        return;
+    case 1: /* to the controller */
+        reply(m, text, snprintf(text, sizeof text, "%u", number));
+        return;
+    case 2: /* a decision */
+        sprintf(text, "%u", number);
+        reply(m, strcmp(text, "77") ? "other" : "77", 2);
+        return;
+    case 3: /* nothing that depends on the number */
+        snprintf(text, sizeof text, "way %d", 3);
+        reply(m, text, strlen(text));
+        return;
+    case 4: /* memory of its own */
+        if (asprintf(&made, "<%x>", number) < 0)
+            exit(1);
+        reply(m, made, strlen(made));
+        free(made);
+        return;
+    case 5: /* a file that is the control channel */
+        file = fdopen(dup(control), "w");
+        fprintf(file, "%c%c%c%c%c%c%c%c", 1, 3, 0, 13, m[4], m[5], m[6], m[7]);
+        fprintf(file, "%05u", number);
+        fclose(file);
+        return;
+    default: /* to the controller at once */
+        dprintf(control, "%c%c%c%c%c%c%c%c%05u", 1, 3, 0, 13, m[4], m[5], m[6], m[7], number);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    unsigned char m[256];
+    ssize_t size;
+    (void) argc;
+    control = socket(AF_UNIX, SOCK_STREAM, 0);
+    strcpy(un.sun_path, argv[1]);
+    if (connect(control, (struct sockaddr *) &un, sizeof un) || write(control, "\1\0\0\10\0\0\0\1", 8) != 8)
+        return 1;
+    while (read(control, m, 8) == 8) {
+        size = m[3] - 8;
+        if (size && read(control, m + 8, size) != size)
+            return 1;
+        if (m[1] == 5) {
+            unsigned char features[32] = {1, 6, 0, 32};
+            memcpy(features + 4, m + 4, 4);
+            if (write(control, features, sizeof features) < 0)
+                return 1;
+        } else if (m[1] == 2 && size == 4)
+            answer(m);
+    }
+    return 0;
+}
