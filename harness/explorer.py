@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from harness.path import Job
@@ -66,6 +69,30 @@ def explore(
     watch: Callable[[Progress], None] = lambda progress: None,
 ) -> Progress:
     """Search from the given jobs. Every finished path is in the writer when this returns, however it returns."""
+    with _stopped_by_the_user():
+        return _search(crew, writer, start, limits, watch)
+
+
+@contextlib.contextmanager
+def _stopped_by_the_user() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt here, whatever a library has made of it: claripy leaves a handler of its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _search(
+    crew: Crew,
+    writer: BundleWriter,
+    start: Iterable[Job],
+    limits: Limits,
+    watch: Callable[[Progress], None],
+) -> Progress:
     progress = Progress(paths=writer.paths)
     frontier: list[Job] = []
     begin = time.monotonic()
