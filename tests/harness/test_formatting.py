@@ -32,7 +32,12 @@ data = [
 ]
 """
 _PROFILE = Profile(
-    command=("{binary}", "{control_path}"), name="printing", address="unix", ports="none", settle_ms=1, source="printing"
+    command=("{binary}", "{control_path}"),
+    name="printing",
+    address="unix",
+    ports="none",
+    settle_ms=1,
+    source="printing",
 )
 
 
