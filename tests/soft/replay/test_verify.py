@@ -80,7 +80,6 @@ def test_a_lie_is_told_once_and_shrunk() -> None:
     assert disagreement.difference.byte == 8
     assert disagreement.expected[0] == reply(0, b"!")
     assert disagreement.seen[0] == reply(0, b"a")
-    assert disagreement.steady
 
 
 def test_disagreements_of_different_kinds_are_apart() -> None:
