@@ -64,7 +64,7 @@ def way_of(left: Trace, right: Trace) -> Way:
         if not all(sides):
             # What one agent does and the other does not at all has one cause, wherever a packet goes to and whatever
             # the error is called.
-            sides = [tuple(sorted({_general(kind) for kind in side})) for side in sides]
+            sides = [general(side) for side in sides]
         return Way(sides[0], sides[1], "")
     shapes = group_key(left), group_key(right)
     if [event[:3] for event in shapes[0]] != [event[:3] for event in shapes[1]]:
@@ -74,6 +74,11 @@ def way_of(left: Trace, right: Trace) -> Way:
     both = tuple(sorted(set(kinds(tuple(x for x, _ in pairs)))))
     longer = any(x[3] != y[3] for x, y in zip(*shapes, strict=True) if x[3] >= 0 and y[3] >= 0)
     return Way(both, both, "lengths" if longer else "bytes")
+
+
+def general(kinds: Iterable[Kind]) -> tuple[Kind, ...]:
+    """Kinds without the details that do not make another cause, each once."""
+    return tuple(sorted({_general(kind) for kind in kinds}))
 
 
 def _general(kind: Kind) -> Kind:

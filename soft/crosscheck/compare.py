@@ -18,6 +18,9 @@ from soft.solve.terms import TRUE, Term
 # Regions that are found for one way of differing. A cause that is no box (a sum of two fields, a hash) would need one
 # for each input; past this many nobody reads on.
 MOST_REGIONS = 40
+# Queries after which each way of differing gets one region only. The largest comparison of our two switches, with a
+# symbolic rule and a symbolic probe, takes 3,000; at 3 ms each this is half a minute.
+MOST_QUERIES = 10_000
 # Differences in more places than this are asked about together: a question for each would cost more.
 _MOST_APART = 4
 # Parts of the input space that are kept until they are explained, at some 2 kB each.
@@ -94,10 +97,11 @@ def compare(
     except TooMany:
         finished = False
     explained: list[Explained] = []
+    last = space.solver.queries + MOST_QUERIES
     for way in sorted(cells):
         if progress:
             progress(f"{len(explained)} regions")
-        explained += _explain(explainer, way, cells[way])
+        explained += _explain(explainer, way, cells[way], last)
     if undecided or not finished:
         explained += _by_witness(explainer, set(cells), witnesses)
     return Result(explained, seen, len(pairs), undecided, finished)
@@ -129,8 +133,8 @@ def _volume(space: Space, state: State) -> float:
     return sum(math.log2(count(values)) - space.widths[name] for name, values in state.values.items())
 
 
-def _explain(explainer: Explainer, way: Way, cells: list[Cell]) -> list[Explained]:
-    """Regions that together hold all cells, the largest cells first."""
+def _explain(explainer: Explainer, way: Way, cells: list[Cell], last: int) -> list[Explained]:
+    """Regions that together hold all cells, the largest cells first. After the `last` query one region is enough."""
     found: list[Explained] = []
     boxes: list[Box] = []
     covered = True
@@ -139,7 +143,7 @@ def _explain(explainer: Explainer, way: Way, cells: list[Cell]) -> list[Explaine
         if state is None:
             continue
         while (rest := outside(explainer, state, boxes)) is not None:
-            if len(boxes) >= MOST_REGIONS:
+            if len(boxes) >= MOST_REGIONS or (boxes and explainer.space.solver.queries >= last):
                 covered = False
                 break
             example = explainer.space.example(rest)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+import msgspec
+
 from soft.crosscheck.model import EventRecord, Example, FieldSet, Relation, StepBytes
 from soft.crosscheck.slices import Slice, Slices, name_of
 from soft.crosscheck.values import Intervals, complement, count, full, intersect, low_bits, single, union
@@ -212,6 +214,10 @@ def relation_texts(relations: Sequence[Relation], names: Mapping[str, str] = Map
             rest.remove(other)
             low, high = (first, other) if first.operator == "≥" else (other, first)
             found.append(f"{left} from {_sum_text(low, names)} to {_sum_text(high, names)}")
+            continue
+        strict = {("≤", -1): "<", ("≥", 1): ">"}.get((first.operator, first.offset))
+        if strict is not None:
+            found.append(f"{left} {strict} {_sum_text(msgspec.structs.replace(first, offset=0), names)}")
             continue
         wild = (" or wildcarded" if first.operator == "=" else " and not wildcarded") if first.head else ""
         found.append(f"{left} {first.operator} {_sum_text(first, names)}{wild}")

@@ -196,6 +196,33 @@ def test_the_same_behaviours_for_two_reasons_are_two_clusters() -> None:
     assert {cluster.severity for cluster in found.clusters} == {"lost error"}
 
 
+def test_one_cause_that_shows_in_several_ways_is_one_cluster() -> None:
+    """A buffer that is checked last: what is wrong with the rest comes first."""
+    wrong: Tree = If(t.ult(number(5), PORT), error(2, 4), If(t.ult(number(100), MAX_LEN), error(2, 5), SILENT))
+    late = If(t.eq(IN_PORT, number(7)), wrong, SILENT)
+    found = crosscheck([bundle(SILENT, "early", scenario()), bundle(late, "late", scenario())])
+    (cluster,) = found.clusters
+    assert cluster.heading == (
+        "packet_out with in_port = 7 and more: early is silent, "
+        "late answers with an error (bad_action/bad_argument or bad_action/bad_out_port)"
+    )
+    assert cluster.fields == ("m0.in_port",)
+    assert {finding.fields for finding in found.findings} == {
+        ("m0.in_port", "m0.actions.0.port"),
+        ("m0.in_port", "m0.actions.0.max_len"),
+    }
+
+
+def test_too_many_questions_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("soft.crosscheck.compare.MOST_QUERIES", 0)
+    ragged = If(t.eq(t.and_(t.add(PORT, IN_PORT), number(3)), number(1)), CRASH, SILENT)
+    found = crosscheck([bundle(SILENT, "one"), bundle(ragged, "two")])
+    assert found.verdict == "differ"
+    (cluster,) = found.clusters
+    assert not cluster.covered
+    assert len(cluster.findings) == 1
+
+
 TIMES = """\
 name = "times"
 summary = "A rule that expires"

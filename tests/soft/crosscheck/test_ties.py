@@ -48,6 +48,7 @@ def test_a_wildcard_is_a_field_again_in_the_relation(operator: str) -> None:
 def test_bounds_are_told_together() -> None:
     low, high = Relation("w", "≥", "t", 1000), Relation("w", "≤", "t", 1000, 999)
     assert relation_texts([high, Relation("a", "≠", "b"), low]) == ["w from 1000·t to 1000·t + 999", "a ≠ b"]
-    assert relation_texts([Relation("w", "≤", "t", 1, -1)]) == ["w ≤ t - 1"]
+    assert relation_texts([Relation("w", "≤", "t", 1, -1)]) == ["w < t"]
+    assert relation_texts([Relation("w", "≤", "t", 2, -3)]) == ["w ≤ 2·t - 3"]
     assert relation_texts([Relation("f", "=", "p", head="wild")]) == ["f = p or wildcarded"]
     assert relation_texts([Relation("f", "≠", "p", head="wild")]) == ["f ≠ p and not wildcarded"]
