@@ -82,6 +82,8 @@ class Stream(Description):
         self.takes_lengths = takes_lengths
         self.inbox: deque[Value] = deque()
         self.at_end = False
+        self.unseen = False
+        """The agent has not looked at what came last."""
         self.asked, self.asked_at = 0, (0, 0)  # type: int, tuple[Value, int]
         """How often in a row, and when, an agent that does not wait has asked for more."""
         self._on_write = on_write
@@ -90,6 +92,7 @@ class Stream(Description):
     def deliver(self, data: Sequence[Value]) -> None:
         self.inbox.extend(data)
         self.arrivals += 1
+        self.unseen = bool(data)
 
     def readable(self) -> bool:
         return bool(self.inbox) or self.at_end
@@ -100,6 +103,7 @@ class Stream(Description):
     def read(self, count: int, peek: bool = False) -> Bytes | None:
         if not self.inbox:
             return [] if self.at_end else None
+        self.unseen = False
         count = min(count, len(self.inbox))
         if peek:
             return [self.inbox[i] for i in range(count)]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from harness.kernel.clock import Clock, later, until
 from harness.kernel.descriptions import Frames, Stream
 from harness.kernel.endings import Flooded, Quiet
+from harness.machine.ends import Unsupported
 from harness.machine.values import Sym, Value, make, term_of
 from soft.openflow.cut import cut_steps
 from soft.scenarios.model import Probe, Scenario, Send, Step, Wait
@@ -21,6 +22,9 @@ from soft.trace import Close, Event, Packet, Payload
 
 # Timers that fire within this time after a step belong to it: an agent may look at its queue every few milliseconds.
 SETTLE_MS = 20
+# An agent that has not read what it was sent may be one that looks later: Open vSwitch does not read from a controller
+# for half a second after it has connected. The native runner waits as long.
+UNREAD_MS = 1500
 # More than any answer to a step; the native runner has the same kind of bound.
 FLOOD_BYTES = 1 << 20
 # An agent that polls without ever sleeping is quiet after this many polls that found nothing.
@@ -93,6 +97,7 @@ class Outside:
         self._sent = 0
         self._idle_polls = 0
         self.closed = False
+        self._patient = False
         self.waiting = False
         """The scenario lets time pass."""
         self.before_output: Callable[[Sequence[Value]], Sequence[Value]] = lambda data: data
@@ -108,10 +113,12 @@ class Outside:
         if 0 <= self.step < len(steps) and isinstance(steps[self.step], Wait):
             self._clock.advance(self.horizon)
         self.step += 1
-        self.waiting = False
+        self.waiting = self._patient = False
         self._idle_polls = 0
         if self.step >= len(steps):
             self.step = len(steps) - 1
+            if self.control is not None and self.control.unseen and not self.closed:
+                raise Unsupported("an agent that does not look at what its controller sends")
             raise Quiet
         step = steps[self.step]
         if isinstance(step, Wait):
@@ -144,7 +151,15 @@ class Outside:
         if self.step + 1 < len(steps) and isinstance(steps[self.step + 1], Wait):
             return False
         left = until(deadline, self._clock.now)
+        if self._unread() and not self._patient:
+            self._patient = True
+            self._clock.settle(UNREAD_MS)
         return isinstance(left, int) and self._clock.spend(left)
+
+    def _unread(self) -> bool:
+        """Whether the agent has not taken what it was sent."""
+        ends = [self.control, *self.ports.values()]
+        return any(end is not None and end.inbox for end in ends)
 
     def found_nothing(self) -> None:
         """A poll that would not wait found nothing. Too many of these in a row, and the agent counts as quiet."""
