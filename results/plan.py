@@ -44,7 +44,14 @@ DEVIATIONS = {
 
 # Seconds, so that all of it takes a quarter of an hour on two cores. What does not finish is partial, and says so.
 TIME_LIMIT = 60.0
-TIME_LIMITS = {"eth_flow_mod": 240.0, "flow_mod": 45.0, "fully_symbolic": 45.0}
+TIME_LIMITS = {
+    "eth_flow_mod": 240.0,
+    "cs_flow_mods": 240.0,
+    "concrete_match": 240.0,
+    "concrete_action": 180.0,
+    "flow_mod": 45.0,
+    "fully_symbolic": 45.0,
+}
 QUICK_TIME_LIMIT = 10.0
 # A crosscheck of two partial bundles of ten thousands of paths need not end.
 CROSSCHECK_LIMIT = 120.0
