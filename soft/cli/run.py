@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--test", "scenario_name", required=True, metavar="NAME", help="A scenario's name, or a file.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A symbolic field's value; repeat it.")
 @click.option("--profile", metavar="PROFILE", help="The launch profile, if it is not the one of AGENT's name.")
+@click.option("--real-time", is_flag=True, help="Wait in real time, also where the agent's clock could be moved.")
 @click.option("--raw", is_flag=True, help="The trace as it came, not normalised.")
 @click.option("--details", is_flag=True, help="Every field of every message.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
@@ -29,6 +30,7 @@ def run(
     scenario_name: str,
     settings: tuple[str, ...],
     profile: str | None,
+    real_time: bool,
     raw: bool,
     details: bool,
     as_json: bool,
@@ -52,7 +54,7 @@ def run(
     values = scenario.parse_values(settings)
     target = find(agent, profile)
     with ended_by_signals():
-        done = run_scenario(target, scenario, values)
+        done = run_scenario(target, scenario, values, real_time=real_time)
     if as_json:
         click.echo(json.dumps(_document(target, scenario, values, done, raw), indent=2))
     else:
@@ -65,6 +67,8 @@ def _lines(
 ) -> Iterator[str]:
     yield f"{target.label}, scenario {scenario.name}"
     yield from _input_lines(scenario, values)
+    if done.time:
+        yield f"  waits: {done.time}"
     trace = done.raw if raw else done.trace
     for number, step in enumerate(done.steps):
         yield f"step {number}: {_describe_step(step, scenario.openflow)}"
@@ -116,6 +120,7 @@ def _document(target: Target, scenario: Scenario, values: Mapping[str, int], don
         "input": scenario.complete(values),
         "set": sorted(values),
         "normalisation": [] if raw else list(RULES),
+        **({"time": done.time} if done.time else {}),
         "steps": [
             {
                 **_step_dict(step, scenario.openflow),

@@ -24,6 +24,7 @@ _SHOWN_BYTES = 12
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Only N paths, evenly chosen.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Agents side by side.  [default: as many as the cores bear]")
 @click.option("--fresh", is_flag=True, help="Start an agent for every input, and never put one back.")
+@click.option("--real-time", is_flag=True, help="Wait in real time, also where the agent's clock could be moved.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def verify(
     bundle_path: str,
@@ -32,12 +33,14 @@ def verify(
     sample: int | None,
     jobs: int | None,
     fresh: bool,
+    real_time: bool,
     as_json: bool,
 ) -> int:
     """Send the example of every path of BUNDLE to live agents and compare what they do with the prediction.
 
-    Disagreements that look alike are shown once, with the fewest fields that still show them. A path that would need
-    its waits kept to the millisecond is skipped, and counted.
+    Disagreements that look alike are shown once, with the fewest fields that still show them. Where a scenario waits,
+    the agent's clock is moved. If that is not possible, time is real, and a path that would need its waits kept to the
+    millisecond is skipped, and counted.
 
     Exit status: 0 all agree, 1 some do not, 2 bad input.
 
@@ -63,7 +66,9 @@ def verify(
         def show(check: Check) -> None:
             bar.update()
 
-        result = verify_bundle(bundle, target, sample=sample, jobs=jobs, keep_agents=not fresh, watch=show)
+        result = verify_bundle(
+            bundle, target, sample=sample, jobs=jobs, keep_agents=not fresh, real_time=real_time, watch=show
+        )
     if as_json:
         click.echo(json.dumps(_document(result), indent=2))
     else:
@@ -87,6 +92,8 @@ def _lines(result: Verification) -> Iterator[str]:
         f"{result.count('agreed')} agreed, {result.count('disagreed')} disagreed, in {result.seconds:.1f} s "
         f"({total / max(result.seconds, 1e-9):.0f} paths/s)."
     )
+    if result.times:
+        yield f"Waits passed by: {', '.join(result.times)}."
     if skipped := result.count("skipped"):
         yield f"{skipped} skipped: they hold for waits of a few milliseconds only, which real time cannot be held to."
     if retried := sum(check.retried for check in result.checks):
@@ -140,6 +147,7 @@ def _document(result: Verification) -> dict[str, Any]:
         "agreed": result.count("agreed"),
         "disagreed": result.count("disagreed"),
         "skipped": result.count("skipped"),
+        **({"time": result.times} if result.times else {}),
         "failed": [{"path": check.path, "why": check.failure} for check in result.checks if check.failure],
         "seconds": round(result.seconds, 3),
         "rate": round(len(result.checks) / max(result.seconds, 1e-9), 1),

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from soft.errors import SoftError
+from soft.launch.clock import MOVED_CLOCK, REAL_TIME, AgentClock, library
 from soft.launch.control import ControlEnd
 from soft.launch.exchange import Burst, Exchange
 from soft.launch.handshake import Handshake, version_name
@@ -38,6 +39,9 @@ MAX_PORTS = 48
 _LONGEST_DIRECTORY = 90
 # Longer than an agent takes to read what it was sent, or to come to rest.
 _SEND_TIMEOUT = 2.0
+# Where the clock goes from one deadline to the next, so much of the settle time is waited after each: other threads of
+# an agent have their deadlines too, and 70 seconds have many.
+_TICK_SETTLES = 0.1
 
 
 class Agent:
@@ -55,6 +59,7 @@ class Agent:
         ports: Mapping[int, Port],
         end: ControlEnd,
         deadline: float,
+        clock: AgentClock | None = None,
     ) -> None:
         self.profile = profile
         self.directory = directory
@@ -64,6 +69,8 @@ class Agent:
         self._process = process
         self._end = end
         self._deadline = deadline
+        self._clock = clock
+        self._is_stopped = False
         self._pidfd = os.pidfd_open(pid)
         self._control: socket.socket | None = None
         self._exchange: Exchange | None = None
@@ -173,18 +180,45 @@ class Agent:
         self.control.settimeout(_SEND_TIMEOUT)
         self.control.sendall(data)
 
+    def stop_clock(self) -> bool:
+        """Have the agent's clock stand still, and move it from now on. False if that is not possible."""
+        self._is_stopped = self._clock is not None and self._clock.stop(self.pid)
+        return self._is_stopped
+
+    @property
+    def time(self) -> str:
+        """How time passes for the agent: as `real time`, or by a `moved clock`."""
+        return MOVED_CLOCK if self._is_stopped and self._clock is not None and self._clock.movable else REAL_TIME
+
     def collect(self, limit: float, at_least: float = 0.0) -> Burst:
-        """Everything that the agent sends until it is quiet; see Exchange.collect."""
+        """Everything that the agent sends until it is quiet; see Exchange.collect.
+
+        With a moved clock `at_least` passes for the agent only.
+        """
         if self._exchange is None:
             raise SoftError("The agent has no control channel yet.")
-        return self._exchange.collect(limit, at_least)
+        if self._clock is None or not at_least or self.time == REAL_TIME:
+            return self._exchange.collect(limit, at_least)
+        return self._let_pass(self._exchange, self._clock, limit, at_least)
+
+    def _let_pass(self, exchange: Exchange, clock: AgentClock, limit: float, seconds: float) -> Burst:
+        """Move the clock from one deadline of the agent to the next, and let it do each time what it does then."""
+        end = clock.now + round(seconds * 1_000_000_000)
+        burst = exchange.collect(limit)
+        while burst.goes_on and (due := clock.next_deadline()) is not None and due <= end:
+            clock.move(due)
+            burst.add(exchange.collect(limit, settle=self.profile.settle_ms / 1000 * _TICK_SETTLES))
+        if burst.goes_on:
+            clock.move(end)
+            burst.add(exchange.collect(limit))
+        return burst
 
     def has_read_everything(self) -> bool:
         """Nothing that was sent to the agent waits to be read, as far as the kernel tells."""
         return self._exchange is not None and self._exchange.everything_read()
 
     def close(self) -> None:
-        for part in (self._control, self._processes, self._queues):
+        for part in (self._control, self._processes, self._queues, self._clock):
             if part is not None:
                 part.close()
         os.close(self._pidfd)
@@ -199,11 +233,13 @@ def start(
     *,
     environment: Mapping[str, str] | None = None,
     before_main: Callable[[int], None] | None = None,
+    movable_clock: bool = False,
 ) -> Iterator[Agent]:
     """Run an agent for the length of the block. Afterwards nothing of it is left, however the block ends.
 
     `workdir` is an empty directory to use instead of a private one, and is then the caller's to remove. `environment`
     adds variables. `before_main(pid)` is called while the process stands at its first instruction, traced by us.
+    With `movable_clock`, the agent's clock can be stopped later, if that is possible at all (see soft.launch.clock).
     """
     if not 0 <= ports <= MAX_PORTS:
         raise SoftError(f"An agent has 0 to {MAX_PORTS} ports, not {ports}.")
@@ -212,7 +248,11 @@ def start(
         directory = workdir if workdir is not None else _private_directory(stack)
         ending = _Ending(directory)
         stack.callback(ending.finish)
-        agent = _launch(profile, binary, ports, directory, environment or {}, before_main, deadline, stack, ending)
+        preload = library() if movable_clock else None
+        clock = AgentClock(directory, preload) if preload is not None else None
+        agent = _launch(
+            profile, binary, ports, directory, environment or {}, before_main, clock, deadline, stack, ending
+        )  # fmt: skip
         ending.complete = True
         yield agent
 
@@ -253,6 +293,7 @@ def _launch(
     directory: Path,
     environment: Mapping[str, str],
     before_main: Callable[[int], None] | None,
+    clock: AgentClock | None,
     deadline: float,
     stack: contextlib.ExitStack,
     ending: _Ending,
@@ -283,14 +324,16 @@ def _launch(
     )
     ending.has_helpers = bool(profile.before or profile.after_start or profile.control_process)
     helpers.run(commands_of(profile.before))
-    ending.process = process = helpers.start(profile.command, "agent.log", before_main)
+    ending.process = process = helpers.start(
+        profile.command, "agent.log", before_main, clock.environment if clock is not None else None
+    )
     if profile.ready is not None:
         helpers.await_ready(profile.ready, process, "agent.log", "The agent")
     helpers.run(commands_of(profile.after_start))
     for port in ports:
         port.attach(max(0.1, deadline - time.monotonic()))
     pid = _control_pid(profile.control_process, process, directory, deadline)
-    agent = Agent(profile, directory, process, pid, {port.number: port for port in ports}, end, deadline)
+    agent = Agent(profile, directory, process, pid, {port.number: port for port in ports}, end, deadline, clock)
     stack.callback(agent.close)
     return agent
 

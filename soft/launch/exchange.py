@@ -16,7 +16,7 @@ from soft.launch.quiet import InputQueues, Processes
 FLOOD_BYTES = 1 << 20
 FLOOD_PACKETS = 2000
 # An agent that sleeps with something unread may be one that looks only now and then; it gets this many settle times.
-_UNREAD_PATIENCE = 10
+_UNREAD_PATIENCE = 75
 
 
 @dataclass(slots=True)
@@ -33,6 +33,18 @@ class Burst:
     """The agent closed the control channel."""
     flooded: bool = False
     """It sent more than the bound, and collecting was given up."""
+
+    @property
+    def goes_on(self) -> bool:
+        """The agent is there and quiet."""
+        return self.quiet and self.ended is None and not self.flooded
+
+    def add(self, later: Burst) -> None:
+        """What came behind, as of the same moment."""
+        self.control += later.control
+        self.packets += later.packets
+        self.quiet, self.ended = later.quiet, later.ended
+        self.closed, self.flooded = self.closed or later.closed, self.flooded or later.flooded
 
 
 class Exchange:
@@ -62,8 +74,12 @@ class Exchange:
         for descriptor in (control.fileno(), pidfd, *self._by_fileno):
             self._poller.register(descriptor, select.POLLIN)
 
-    def collect(self, limit: float, at_least: float = 0.0) -> Burst:
-        """Wait until the agent is quiet, for `limit` seconds at most, not counting the time to wait `at_least`."""
+    def collect(self, limit: float, at_least: float = 0.0, settle: float | None = None) -> Burst:
+        """Wait until the agent is quiet, for `limit` seconds at most, not counting the time to wait `at_least`.
+
+        Quiet is who says nothing for the profile's settle time, or for another one.
+        """
+        settle = self._settle if settle is None else settle
         burst = Burst()
         begin = time.monotonic()
         pause = 0.00003
@@ -80,13 +96,13 @@ class Exchange:
             last_output = now if got else last_output
             if now - begin > at_least + limit:
                 # It still talks, or it is busy without a word.
-                burst.flooded = now - last_output < max(0.1, 2 * self._settle)
+                burst.flooded = now - last_output < max(0.1, 2 * settle)
                 return burst
             if got:
                 still_since = None
             elif asleep:
                 still_since = now if still_since is None else still_since
-                needed = self._settle if read else max(self._settle, 0.005) * _UNREAD_PATIENCE
+                needed = settle if read else max(settle, 0.005) * _UNREAD_PATIENCE
                 left = max(still_since + needed, begin + at_least) - now
                 if left <= 0:
                     burst.quiet = True

@@ -39,12 +39,18 @@ class Helpers:
         self._started = 0
 
     def start(
-        self, command: Sequence[str], log: str, before_main: Callable[[int], None] | None = None
+        self,
+        command: Sequence[str],
+        log: str,
+        before_main: Callable[[int], None] | None = None,
+        more: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
+        """Start a command, with more variables in its environment than all others have."""
+        environment = {**self._environment, **(more or {})}
         arguments = fill_command(command, self._values, self._profile.port_argument, self._ports)
         descriptor = os.open(self._directory / log, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            return spawn(arguments, Spawning(self._directory, self._environment, descriptor, self._enter), before_main)
+            return spawn(arguments, Spawning(self._directory, environment, descriptor, self._enter), before_main)
         finally:
             os.close(descriptor)
 

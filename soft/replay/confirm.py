@@ -158,7 +158,8 @@ def ask(stage: Stage, values: Mapping[str, int], expected: Trace, label: str, op
         good += seen == expected
         other = seen if seen != expected else other
     if other is None:
-        return Asked(label, good, tries, f"{label} did as predicted in {tries} of {tries} tries.")
+        how = ", its clock moved" if stage.moves_clock else ""
+        return Asked(label, good, tries, f"{label} did as predicted in {tries} of {tries} tries{how}.")
     often = f"{good if good else 'none'} of {tries} tries"
     return Asked(label, good, tries, f"{label} did as predicted in {often}: {_parting(expected, other, openflow)}")
 
@@ -203,10 +204,10 @@ class _Confirmer:
     def _confirmation(self, finding: Finding, stage: Callable[[str, str], Stage]) -> Confirmation:
         scenario = self.scenarios[finding.scenario]
         values: Mapping[str, int] = finding.example.values
-        if waits(scenario) and finding.region.proved:
+        asked: list[Asked] = []
+        if waits(scenario) and finding.region.proved and not self._clocks_move(finding, stage):
             # Every input of the region shows the difference: take one whose times are not on the edge.
             values = safe_values(scenario, values, finding.region.holds) or values
-        asked: list[Asked] = []
         for behaviour in finding.behaviours:
             if behaviour.agent not in self._openers:
                 asked.append(Asked(behaviour.agent, 0, 0, f"{behaviour.agent} was not asked."))
@@ -220,6 +221,13 @@ class _Confirmer:
                 one = Asked(behaviour.agent, 0, self._tries, f"{behaviour.agent} could not be asked: {error}")
             asked.append(one)
         return Confirmation(_status(asked), self._tries, tuple(_line(one.words) for one in asked))
+
+    def _clocks_move(self, finding: Finding, stage: Callable[[str, str], Stage]) -> bool:
+        try:
+            agents = [behaviour.agent for behaviour in finding.behaviours if behaviour.agent in self._openers]
+            return all(stage(finding.scenario, agent).moves_clock for agent in agents)
+        except SoftError:
+            return False  # asking it will say why
 
 
 def _status(asked: list[Asked]) -> Literal["confirmed", "not reproduced", "flaky"]:

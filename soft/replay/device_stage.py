@@ -39,6 +39,10 @@ class DeviceStage:
     def __exit__(self, *_: object) -> None:
         pass
 
+    @property
+    def moves_clock(self) -> bool:
+        return False
+
     def again(self, values: Mapping[str, int]) -> Trace | None:
         return None
 

@@ -39,27 +39,49 @@ class Run:
     """The events as they came, cut into messages."""
     trace: Trace
     """The events without what may legitimately differ."""
+    time: str = ""
+    """How the scenario's waits passed, if it has any: `real time`, or by a `moved clock`."""
 
 
-def run(target: Target, scenario: Scenario, values: Mapping[str, int], *, patience: float = PATIENCE) -> Run:
-    """Start the agent, shake hands unless the scenario does that itself, play the steps, and end the agent."""
+def run(
+    target: Target,
+    scenario: Scenario,
+    values: Mapping[str, int],
+    *,
+    patience: float = PATIENCE,
+    real_time: bool = False,
+) -> Run:
+    """Start the agent, shake hands unless the scenario does that itself, play the steps, and end the agent.
+
+    Where the scenario waits, the agent's clock is moved if it can be, unless `real_time` forbids it.
+    """
     steps = scenario.bind(values)
-    with start(target.profile, target.binary, scenario.ports) as agent:
+    movable = waits(scenario) and not real_time
+    with start(target.profile, target.binary, scenario.ports, movable_clock=movable) as agent:
         before = opening(agent, scenario, patience=patience)
         raw = play(agent, steps, before, patience=patience)
-    return Run(steps, raw, normalise(raw, scenario.openflow))
+        time = agent.time if waits(scenario) else ""
+    return Run(steps, raw, normalise(raw, scenario.openflow), time)
+
+
+def waits(scenario: Scenario) -> bool:
+    return any(isinstance(step, Wait) for step in scenario.steps)
 
 
 def opening(agent: Agent, scenario: Scenario, *, patience: float = PATIENCE) -> Burst:
     """Bring the agent to where the scenario begins; what it said that counts as part of the first step.
 
     The words of a handshake do not count. Without one, whatever the agent says as soon as it has a controller does.
+    A clock that can be moved stands still from then on.
     """
     if scenario.handshake:
         agent.handshake(layout_of(scenario.openflow).version)
-        return Burst(quiet=True)
-    agent.connect()
-    return agent.collect(patience)
+        before = Burst(quiet=True)
+    else:
+        agent.connect()
+        before = agent.collect(patience)
+    agent.stop_clock()
+    return before
 
 
 def play(

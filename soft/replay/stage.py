@@ -15,13 +15,14 @@ from typing import Protocol, Self
 
 from soft.errors import SoftError
 from soft.launch.agent import Agent, start
+from soft.launch.clock import MOVED_CLOCK
 from soft.launch.exchange import Burst
 from soft.launch.find import Target
 from soft.openflow.normalise import normalise
 from soft.replay.reset import Reset
 from soft.replay.rewind import Moment, mark, rewind
-from soft.replay.runner import PATIENCE, opening, play
-from soft.scenarios.model import Scenario, Wait
+from soft.replay.runner import PATIENCE, opening, play, waits
+from soft.scenarios.model import Scenario
 from soft.trace import Close, Crash, Flood, Hang, Trace
 
 
@@ -53,6 +54,10 @@ class Stage(Protocol):
     def visible(self, trace: Trace) -> Trace:
         """What can be seen here of what an agent does."""
 
+    @property
+    def moves_clock(self) -> bool:
+        """Whether the waits of an input are kept to the millisecond here."""
+
 
 def observe(stage: Stage, values: Mapping[str, int], expected: Trace, tries: int = 3) -> Observation:
     """Play an input. One that does not go as expected is played on up to `tries` fresh agents before that counts."""
@@ -71,13 +76,21 @@ class AgentStage:
     """A stage for an agent that we start ourselves."""
 
     def __init__(
-        self, target: Target, scenario: Scenario, *, patience: float = PATIENCE, keep_agents: bool = True
+        self,
+        target: Target,
+        scenario: Scenario,
+        *,
+        patience: float = PATIENCE,
+        keep_agents: bool = True,
+        real_time: bool = False,
     ) -> None:
         self._target = target
         self._scenario = scenario
         self._patience = patience
         # Time cannot be put back.
-        self._keeps = keep_agents and not any(isinstance(step, Wait) for step in scenario.steps)
+        self._keeps = keep_agents and not waits(scenario)
+        self._movable = waits(scenario) and not real_time
+        self._moves: bool | None = None if self._movable else False
         self._resource = contextlib.ExitStack()
         self._kept: _Kept | None = None
         self.started = 0
@@ -95,6 +108,14 @@ class AgentStage:
     def keeps(self) -> bool:
         """Whether agents play more than one input here."""
         return self._keeps
+
+    @property
+    def moves_clock(self) -> bool:
+        """An agent tells as soon as it runs."""
+        if self._moves is None:
+            with self._resource:
+                self._start()
+        return bool(self._moves)
 
     def again(self, values: Mapping[str, int]) -> Trace | None:
         if not self._keeps:
@@ -114,6 +135,7 @@ class AgentStage:
         with self._resource:
             agent, before = self._start()
             raw = play(agent, self._scenario.bind(values), before, patience=self._patience)
+            self._moves = agent.time == MOVED_CLOCK
         return normalise(raw, self._scenario.openflow)
 
     def visible(self, trace: Trace) -> Trace:
@@ -121,8 +143,11 @@ class AgentStage:
 
     def _start(self) -> tuple[Agent, Burst]:
         self.started += 1
-        agent = self._resource.enter_context(start(self._target.profile, self._target.binary, self._scenario.ports))
-        return agent, opening(agent, self._scenario, patience=self._patience)
+        target, ports = self._target, self._scenario.ports
+        agent = self._resource.enter_context(start(target.profile, target.binary, ports, movable_clock=self._movable))
+        before = opening(agent, self._scenario, patience=self._patience)
+        self._moves = agent.time == MOVED_CLOCK
+        return agent, before
 
     def _ready(self) -> _Kept | None:
         """An agent where the scenario begins: the one at hand if it can be put back, else another."""

@@ -1,7 +1,8 @@
 """Move the waits of an input away from the moments at which an agent changes its mind.
 
-A path may hold for a wait of exactly 1000 ms. In the model that is a number; on a live agent it is a race. So each wait
-is set to a time that leaves some room before and more behind it, for time only ever runs late; the path stays the same.
+A path may hold for a wait of exactly 1000 ms. In the model that is a number, and for an agent whose clock is moved; in
+real time it is a race. So there each wait is set to a time that leaves some room before and more behind it, for time
+only ever runs late; the path stays the same.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from soft.bundle.model import Bundle, Path
+from soft.replay.runner import waits
 from soft.scenarios.model import Scenario, Variable, Wait
 from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
@@ -16,10 +18,6 @@ from soft.solve.terms import Term
 # Milliseconds: the clocks of an agent are this coarse, and a busy machine is this late.
 _BEFORE = 20
 _BEHIND = 150
-
-
-def waits(scenario: Scenario) -> bool:
-    return any(isinstance(step, Wait) for step in scenario.steps)
 
 
 def waiting_seconds(scenario: Scenario, values: Mapping[str, int]) -> float:
@@ -91,3 +89,6 @@ def _end(value: int, limit: int, direction: int, holds: Callable[[int], bool]) -
         else:
             step = max(1, step // 4)
     return good
+
+
+__all__ = ["playable", "safe_values", "waiting_seconds", "waits"]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from soft.bundle.model import Bundle
 from soft.bundle.tree import PathTree
 from soft.errors import SoftError
+from soft.launch.clock import MOVED_CLOCK, REAL_TIME, library
 from soft.launch.find import Target
 from soft.openflow.layout import layout_of
 from soft.replay.difference import Difference, first_difference, kind_of
@@ -47,6 +48,8 @@ class Check:
     """It was played by an agent that had played others before."""
     retried: bool = False
     """Such an agent did not do as predicted, a fresh one did."""
+    time: str = ""
+    """How its waits passed, if it has any: in `real time`, or by a `moved clock`."""
     steady: bool = True
     observation: Observation | None = None
     failure: str = ""
@@ -75,6 +78,11 @@ class Verification:
     checks: list[Check] = field(default_factory=list)
     disagreements: list[Disagreement] = field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def times(self) -> list[str]:
+        """How the waits of the scenario passed, if it has any."""
+        return sorted({check.time for check in self.checks if check.time})
 
     def count(self, verdict: str) -> int:
         return sum(check.verdict == verdict for check in self.checks)
@@ -127,62 +135,66 @@ def verify(
     sample: int | None = None,
     jobs: int | None = None,
     keep_agents: bool = True,
+    real_time: bool = False,
     watch: Callable[[Check], None] = lambda check: None,
 ) -> Verification:
     """Play the examples of all paths, or of `sample` of them, and compare. Raises SoftError if no agent starts."""
     begin = time.monotonic()
     result = Verification(bundle, target)
     paths = sampled(len(bundle.paths), sample)
-    checker = _Checker(bundle, target, keep_agents)
-    for check in spread(checker.work, paths, jobs or _jobs(bundle, target)):
+    checker = _Checker(bundle, target, keep_agents, real_time)
+    for check in spread(checker.work, paths, jobs or _jobs(bundle, target, real_time)):
         result.checks.append(check)
         watch(check)
     result.checks.sort(key=lambda check: check.path)
     result.seconds = time.monotonic() - begin
-    result.disagreements = _explain(bundle, target, result.checks)
+    result.disagreements = _explain(bundle, target, result.checks, real_time)
     return result
 
 
-def _jobs(bundle: Bundle, target: Target) -> int:
-    if waits(bundle.scenario):
+def _jobs(bundle: Bundle, target: Target, real_time: bool) -> int:
+    if waits(bundle.scenario) and (real_time or library() is None):
         return _WAITING_A_CORE * cores()
     return (_PAIRS_A_CORE if target.profile.settle_ms == 0 else _SETTLING_A_CORE) * cores()
 
 
 class _Checker:
-    def __init__(self, bundle: Bundle, target: Target, keep_agents: bool) -> None:
+    def __init__(self, bundle: Bundle, target: Target, keep_agents: bool, real_time: bool) -> None:
         self._bundle = bundle
         self._target = target
         self._keep_agents = keep_agents
+        self._real_time = real_time
         self._started = False
 
     @contextlib.contextmanager
     def work(self) -> Iterator[Callable[[int], Check]]:
-        with AgentStage(self._target, self._bundle.scenario, keep_agents=self._keep_agents) as stage:
+        scenario = self._bundle.scenario
+        with AgentStage(self._target, scenario, keep_agents=self._keep_agents, real_time=self._real_time) as stage:
             yield lambda number: self._check(stage, number)
 
     def _check(self, stage: AgentStage, number: int) -> Check:
         path = self._bundle.paths[number]
-        values = playable(self._bundle, path)
-        if values is None:
-            return Check(number, "skipped")
-        expected = evaluate_trace(self._bundle.traces[path.trace], values)
         try:
-            seen = observe(stage, values, expected, _TRIES_IN_TIME if waits(self._bundle.scenario) else _TRIES)
+            in_time = waits(self._bundle.scenario) and not stage.moves_clock
+            values = playable(self._bundle, path) if in_time else path.witness
+            if values is None:
+                return Check(number, "skipped", time=REAL_TIME)
+            expected = evaluate_trace(self._bundle.traces[path.trace], values)
+            seen = observe(stage, values, expected, _TRIES_IN_TIME if in_time else _TRIES)
         except SoftError as error:
             # The first agent must start; that a later one does not is an outcome.
             if not self._started:
                 raise
             return Check(number, "failed", failure=str(error))
         self._started = True
+        time = "" if not waits(self._bundle.scenario) else MOVED_CLOCK if stage.moves_clock else REAL_TIME
         if not seen.agrees:
-            return Check(number, "disagreed", steady=seen.steady, observation=seen)
-        return Check(
-            number, "agreed", again=seen.tries == 0, retried=stage.keeps and seen.tries > 0, steady=seen.steady
-        )  # fmt: skip
+            return Check(number, "disagreed", steady=seen.steady, observation=seen, time=time)
+        retried = stage.keeps and seen.tries > 0
+        return Check(number, "agreed", again=seen.tries == 0, retried=retried, steady=seen.steady, time=time)
 
 
-def _explain(bundle: Bundle, target: Target, checks: list[Check]) -> list[Disagreement]:
+def _explain(bundle: Bundle, target: Target, checks: list[Check], real_time: bool) -> list[Disagreement]:
     """Disagreements that look alike as one, with the first of them shrunk."""
     alike: dict[object, list[Check]] = {}
     for check in checks:
@@ -195,7 +207,7 @@ def _explain(bundle: Bundle, target: Target, checks: list[Check]) -> list[Disagr
     if not alike:
         return found
     tree = PathTree(bundle)
-    with AgentStage(target, bundle.scenario) as stage:
+    with AgentStage(target, bundle.scenario, real_time=real_time) as stage:
         for group in sorted(alike.values(), key=len, reverse=True):
             found.append(_disagreement(bundle, tree, stage, group, shrinking=len(found) < _MOST_SHRUNK))
     return found
@@ -206,7 +218,8 @@ def _disagreement(
 ) -> Disagreement:
     observation = group[0].observation
     assert observation is not None
-    values: Mapping[str, int] = playable(bundle, bundle.paths[group[0].path]) or {}
+    path = bundle.paths[group[0].path]
+    values = (None if stage.moves_clock else playable(bundle, path)) or path.witness
     if shrinking:
         with contextlib.suppress(SoftError):
             values, observation = shrink(bundle, tree, stage, values, observation)

@@ -109,7 +109,7 @@ WAITING(when_asked)
 /* Seconds only. */
 WAITING(when_asked_in_seconds)
 {
-    time_t start = time(NULL), limit = start + asked[0];
+    time_t start = time(NULL), limit = start + 1 + asked[0];
     int told = 0;
 
     while (!heard())

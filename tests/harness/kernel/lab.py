@@ -111,7 +111,7 @@ def under_the_model(experiment: Experiment) -> Outcome:
 
 
 def natively(experiment: Experiment) -> Trace:
-    return run(target(experiment.family), experiment.scenario, experiment.values).trace
+    return run(target(experiment.family), experiment.scenario, experiment.values, real_time=True).trace
 
 
 def text(trace: Trace) -> list[str]:

@@ -123,8 +123,12 @@ def test_paths_too_short_for_real_time_are_skipped() -> None:
     answer: Trace = (reply(0, b"\1"), *LAST)
     fixed = text.replace("default = 0x6e }", "default = 0x6e, in = [0x6e] }")
     made = bundle(If(t.eq(wait, t.const(50, 32)), answer, answer), "counting", parse(fixed, "waiting.toml"))
-    result = verify(made, lab.target())
+    result = verify(made, lab.target(), real_time=True)
     assert sorted(check.verdict for check in result.checks) == ["agreed", "skipped"]
+    assert result.times == ["real time"]
+    moved = verify(made, lab.target())
+    assert [check.verdict for check in moved.checks] == ["agreed", "agreed"]
+    assert moved.times == ["moved clock"]
     assert result.good
 
 
