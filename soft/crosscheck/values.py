@@ -351,8 +351,10 @@ def _bytes_joined(parts: list[Term]) -> list[Term]:
         inner, value = (part.args[0], 0) if part.op == "not" and part.args[0].op == "=" else (part, None)
         if inner.op == "=" and inner.args[0].op == "extract" and inner.args[1].op == "const":
             piece, constant = inner.args
-            if value is None or piece.width == 1:
-                cut[piece.args[2], piece.args[0]] = piece, constant.args[0] ^ (value is not None)
+            key = piece.args[2], piece.args[0]
+            # A second comparison of the same bits may contradict the first: it stays by itself.
+            if key not in cut and (value is None or piece.width == 1):
+                cut[key] = piece, constant.args[0] ^ (value is not None)
                 continue
         rest.append(part)
     runs: list[list[tuple[Term, int]]] = []
