@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from harness import formatting
+from harness import formatting, locks
 from harness.frozen import Snapshot
 from harness.kernel import times
 from harness.kernel.files import MOST_SYMBOLIC
@@ -44,6 +44,7 @@ def install(machine: Machine, snapshot: Snapshot, kernel: Callable[[], Kernel]) 
         "strlen": _strlen,
     }
     formatting.install(machine, snapshot, kernel)
+    locks.install(machine, snapshot)
     sizes = {"malloc": (RDI,), "realloc": (RSI,), "calloc": (RDI, RSI)}
     for address, name in imported_functions(snapshot, frozenset({*functions, *sizes})).items():
         if name in functions:
