@@ -46,9 +46,11 @@ demo: env agents
 	@$(BIN)/soft report $(DEMO)/findings || [ $$? = 1 ]
 
 # Lint first: it is quick, and so is the news. Tests of one file share what they start, so a file stays in one process.
+# A live agent is quiet when it has been silent for some milliseconds, which a busy machine may stretch: what failed
+# beside other tests has to hold alone.
 test: system env agents lint
 	@echo "== tests"
-	$(BIN)/pytest -n $(JOBS) --dist loadfile
+	$(BIN)/pytest -n $(JOBS) --dist loadfile || { echo "== again, alone: what failed"; $(BIN)/pytest --last-failed; }
 
 lint: env
 	@echo "== lint"
