@@ -77,6 +77,8 @@ def _formatted(machine: Machine, address: int, name: str, kernel: Callable[[], K
     variables = mark_variables()
 
     def call() -> Value:
+        # What is printed is printed at this time, and not at that of all ticks like this one.
+        kernel().idle.stop()
         before, mute = machine.decisions, Mute(machine)
         target = concrete(registers[RSI if name == "fputs" else RDI])
 
@@ -111,8 +113,8 @@ def _text(machine: Machine, name: str, target: int, result: int) -> range:
     if name in _TO_FILE:
         base, end = (concrete(memory.load8(target + at)) for at in (_WRITE_BASE, _WRITE_END))
         return range(base, end)
-    if length & 1 << 31 or name in _ELSEWHERE:
-        return range(0)
+    if length & 1 << 31 or name in _ELSEWHERE or not target:
+        return range(0)  # nothing, or only its length was asked for
     if name in _TO_POINTER:
         target = concrete(memory.load8(target))
     # A buffer that is too small for all ends with a zero before.

@@ -22,8 +22,8 @@ _F_DUPFD, _F_GETFD, _F_SETFD, _F_GETFL, _F_SETFL, _F_DUPFD_CLOEXEC = 0, 1, 2, 3,
 _O_ACCESS, _O_NONBLOCK, _O_CLOEXEC, _FD_CLOEXEC = 0o3, 0o4000, 0o2000000, 1
 _FIONREAD, _FIONBIO, _TCGETS = 0x541B, 0x5421, 0x5401
 _GRND_NONBLOCK = 1
-# The kernel's own settings, which an agent may look up when it first needs them.
-_SETTINGS, _MOST_SETTING = b"/proc/sys/", 1 << 16
+# The kernel's own settings, which an agent may look up when it first needs them; libc counts processors in the second.
+_SETTINGS, _MOST_SETTING = (b"/proc/sys/", b"/sys/devices/system/cpu/online"), 1 << 16
 # One read gives no more than this, whatever the agent asks for.
 _MOST = 1 << 20
 

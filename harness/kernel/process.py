@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from typing import TYPE_CHECKING
 
 from harness.kernel.clock import MILLISECOND, from_parts, later
 from harness.kernel.endings import Crashed
-from harness.kernel.errno import EAGAIN, ECHILD, ETIMEDOUT
+from harness.kernel.errno import EAGAIN, ECHILD, EINVAL, ETIMEDOUT
 from harness.kernel.table import constant, syscall
 from harness.machine.ends import Unsupported
 from harness.machine.values import Value
@@ -82,6 +83,17 @@ def getrlimit(kernel: Kernel, resource: int, place: int) -> int:
 @syscall(302, 4)
 def prlimit64(kernel: Kernel, process: int, resource: int, new: int, old: int) -> int:
     return getrlimit(kernel, resource, old) if old else 0  # type: ignore[return-value]
+
+
+@syscall(204, 3)
+def sched_getaffinity(kernel: Kernel, process: int, size: int, place: int) -> int:
+    """The processors that the agent may run on: those that we may."""
+    mask = sum(1 << number for number in os.sched_getaffinity(0))
+    length = -(-mask.bit_length() // 64) * 8
+    if size < length or size % 8:
+        return EINVAL
+    kernel.memory.write(place, mask.to_bytes(length, "little"))
+    return length
 
 
 def _frozen(kernel: Kernel, *_: object) -> int:
