@@ -20,6 +20,10 @@ class Played:
         self._tree = tree
         self.played = 0
 
+    @property
+    def moves_clock(self) -> bool:
+        return False
+
     def again(self, values: Mapping[str, int]) -> Trace | None:
         self.played += 1
         return respond(self._tree, values)

@@ -75,6 +75,10 @@ class Moody:
     def __init__(self, *traces: Trace) -> None:
         self._traces = list(traces)
 
+    @property
+    def moves_clock(self) -> bool:
+        return False
+
     def again(self, values: Mapping[str, int]) -> Trace | None:
         return None
 
