@@ -2,7 +2,7 @@
 
     python -m results.make                  everything, a quarter of an hour on two cores
     python -m results.make --quick          only what takes seconds
-    python -m results.make --tables         only the tables, from the bundles that are there
+    python -m results.make --from verify    only the stages from this one on; what the others left is used
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def tables(place: Path, todo: Plan, failures: Sequence[str] = ()) -> None:
     write(place / "verification.md", verification.page(checked))
 
 
-def samples(place: Path) -> list[Command]:
+def pack(place: Path, todo: Plan) -> list[Command]:
     """Pack the bundles that are kept in git."""
     commands = []
     for agent, scenario in SAMPLES:
@@ -151,6 +151,9 @@ def samples(place: Path) -> list[Command]:
     return commands
 
 
+STAGES = {"explore": explore, "crosscheck": crosscheck, "verify": verify, "replay": replay, "pack": pack}
+
+
 def _failures(results: Sequence[Result]) -> list[str]:
     return [f"{result.command.name}: {result.failure}." for result in results if result.failure]
 
@@ -158,7 +161,7 @@ def _failures(results: Sequence[Result]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="only what takes seconds")
-    parser.add_argument("--tables", action="store_true", help="only write the tables again")
+    parser.add_argument("--from", dest="first", choices=[*STAGES, "tables"], default="explore", help="where to begin")
     parser.add_argument("--jobs", type=int, default=2, help="commands at a time")
     parser.add_argument("--output", type=Path, default=Path("results"), help="where everything goes")
     options = parser.parse_args()
@@ -166,11 +169,10 @@ def main() -> int:
     place, todo = options.output, plan(options.quick)
     failures: list[str] = []
     begin = time.monotonic()
-    if not options.tables:
-        for stage in (explore, crosscheck, verify, replay):
-            print(f"== {stage.__name__}", flush=True)
-            failures += _failures(run_all(stage(place, todo), options.jobs, lambda line: print(line, flush=True)))
-        failures += _failures(run_all(samples(place), options.jobs, lambda line: None))
+    names = list(STAGES)
+    for name in names[names.index(options.first) :] if options.first in STAGES else []:
+        print(f"== {name}", flush=True)
+        failures += _failures(run_all(STAGES[name](place, todo), options.jobs, lambda line: print(line, flush=True)))
     tables(place, todo, failures)
     print(f"The tables are in {place}/ ({time.monotonic() - begin:.0f} s).")
     for failure in failures:
