@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from results import paper
 from results.markdown import machine, seconds, table
-from results.plan import Crosscheck
+from results.plan import CROSSCHECK_LIMIT, Crosscheck
 from soft.crosscheck.model import Cluster, Comparison, Findings
 
 PAIR = ("reference", "vswitch")
@@ -24,8 +24,8 @@ Confirmed: the live agents were sent the finding's example, and did what was pre
 _LONGEST = 400
 
 
-def page(done: Mapping[Crosscheck, Findings], failed: Sequence[str]) -> Iterator[str]:
-    """The lines of findings.md; `failed` are sentences about crosschecks that did not end."""
+def page(done: Mapping[Crosscheck, Findings], missing: Sequence[Crosscheck] = ()) -> Iterator[str]:
+    """The lines of findings.md; `missing` are crosschecks that gave no result."""
     yield _INTRO
     yield from _table_3({key.scenario: found for key, found in done.items() if key.agents == PAIR})
     three = {key.scenario: found for key, found in done.items() if len(key.agents) == 3}
@@ -34,9 +34,11 @@ def page(done: Mapping[Crosscheck, Findings], failed: Sequence[str]) -> Iterator
         yield "## Three ways: reference, vswitch and Debian's Open vSwitch 3.1"
         yield ""
         yield from _three_ways(three)
-    for sentence in failed:
+    if missing:
         yield ""
-        yield sentence
+        yield f"No result, because a bundle was missing or the crosscheck took more than {CROSSCHECK_LIMIT:g} s:"
+        yield ""
+        yield from (f"- {', '.join(each.agents)}: {each.scenario}" for each in missing)
     yield ""
     yield "## What differs between reference and vswitch"
     for key, found in done.items():

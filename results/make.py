@@ -112,7 +112,7 @@ def replay(place: Path, todo: Plan) -> list[Command]:
     return commands
 
 
-def tables(place: Path, todo: Plan, failures: Sequence[str] = ()) -> None:
+def tables(place: Path, todo: Plan) -> None:
     """Write the pages from what is on disk."""
     done: dict[tuple[str, str], Explored] = {}
     for each in todo.explorations:
@@ -125,7 +125,7 @@ def tables(place: Path, todo: Plan, failures: Sequence[str] = ()) -> None:
         for each in todo.crosschecks
         if (place / each.place / "findings.json").is_file()
     }
-    write(place / "findings.md", findings.page(compared, failures))
+    write(place / "findings.md", findings.page(compared, [each for each in todo.crosschecks if each not in compared]))
     modified = {
         each.agents[1]: found for each, found in compared.items() if each.agents[1] in DEVIATIONS
     }  # fmt: skip
@@ -173,7 +173,7 @@ def main() -> int:
     for name in names[names.index(options.first) :] if options.first in STAGES else []:
         print(f"== {name}", flush=True)
         failures += _failures(run_all(STAGES[name](place, todo), options.jobs, lambda line: print(line, flush=True)))
-    tables(place, todo, failures)
+    tables(place, todo)
     print(f"The tables are in {place}/ ({time.monotonic() - begin:.0f} s).")
     for failure in failures:
         print(failure, file=sys.stderr)
@@ -181,4 +181,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("Stopped; what is done is there, and --from goes on.")

@@ -21,11 +21,11 @@ def found() -> Findings:
 
 def test_the_page_counts_findings_and_lists_clusters(found: Findings) -> None:
     done = {Crosscheck(("reference", "vswitch"), "packet_out"): found}
-    text = "\n".join(findings.page(done, ["crosscheck of flow_mod: not done after 120 s."]))
+    text = "\n".join(findings.page(done, [Crosscheck(("reference", "vswitch"), "flow_mod")]))
     assert "| packet_out | differ | 2 | 1 | 1 | 1 | 1 | – |" in text
     assert "| 6, 10 | 14 | 26 s |" in text
     assert f"- **forwarding**: {found.clusters[0].heading}" in text
-    assert "not done after 120 s." in text
+    assert "- reference, vswitch: flow_mod" in text
 
 
 def test_a_deviation_that_was_found_says_how(found: Findings) -> None:
