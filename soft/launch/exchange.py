@@ -86,9 +86,10 @@ class Exchange:
         still_since: float | None = None
         last_output = float("-inf")
         while True:
-            # Asleep is asked before the output is read: what an agent sent before it slept is then in what is read.
+            # The order matters. An agent that is being woken still seems to sleep, so whether it has read everything is
+            # asked first; and what it sent before it slept is in what is read last.
+            read = self.everything_read()
             asleep = self._processes.asleep()
-            read = not asleep or self.everything_read()
             got = self._drain(burst)
             if burst.ended is not None or burst.flooded:
                 return burst
