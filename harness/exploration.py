@@ -18,9 +18,10 @@ from soft.bundle.model import Manifest
 from soft.bundle.writer import BundleWriter
 from soft.errors import SoftError
 from soft.openflow.normalise import RULES
-from soft.scenarios.model import Scenario
+from soft.scenarios.model import Scenario, Wait
 
 _FROZEN_THREADS = "Only the control channel's thread runs: what {count} other threads would do does not happen."
+_THREADS_IN_WAITS = "{count} other threads run only while the scenario waits: what they would do else does not happen."
 _RELAYED = "Between the controller and the process explored is another one, which is taken to pass on all messages."
 
 
@@ -65,7 +66,11 @@ class Exploration:
     def run(self, watch: Callable[[Progress], None] = lambda progress: None) -> tuple[Manifest, Progress]:
         begin = time.monotonic()
         crew = self._crew()
-        progress = explore(crew, self._writer, self._start(), self._limits, watch)
+        try:
+            progress = explore(crew, self._writer, self._start(), self._limits, watch)
+        except BaseException:
+            self._writer.close()  # whoever watched has had enough, and may begin anew
+            raise
         seconds = time.monotonic() - begin
         reasons = [*progress.reasons(), *self._not_resumed]
         manifest = self._writer.finish(not reasons, reasons, self._statistics(progress, seconds))
@@ -93,7 +98,8 @@ class Exploration:
 
     def _manifest_limits(self) -> tuple[str, ...]:
         others = len(self._snapshot.threads) - 1
-        limits = [_FROZEN_THREADS.format(count=others)] if others else []
+        waits = any(isinstance(step, Wait) for step in self._scenario.steps)
+        limits = [(_THREADS_IN_WAITS if waits else _FROZEN_THREADS).format(count=others)] if others else []
         if self._snapshot.control.detail.get("relayed"):
             limits.append(_RELAYED)
         return (*limits, *self._snapshot.stubs)

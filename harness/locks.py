@@ -15,7 +15,7 @@ from harness.machine.machine import Machine
 from harness.machine.values import Sym, Value
 from harness.symbols import imported_functions
 
-RDI = REGISTERS["rdi"]
+RDI, FS = REGISTERS["rdi"], REGISTERS["fs"]
 # struct __pthread_mutex_s: lock, count, owner, users, kind.
 _FIELDS = struct.Struct("<5I")
 _NORMAL, _RECURSIVE, _ERROR_CHECKING, _ADAPTIVE = range(4)
@@ -32,7 +32,12 @@ def install(machine: Machine, snapshot: Snapshot) -> None:
         return
     functions = {"pthread_mutex_lock": _lock, "pthread_mutex_unlock": _unlock}
     for address, name in imported_functions(snapshot, frozenset(functions)).items():
-        machine.shortcut(address, functions[name](machine, snapshot.main))
+        machine.shortcut(address, functions[name](machine))
+
+
+def _own_tid(machine: Machine) -> int:
+    """The number of the thread that runs."""
+    return machine.pin(machine.memory.load4(machine.pin(machine.registers[FS]) + _TID))
 
 
 def _plain(machine: Machine, place: Value) -> tuple[int, int, int, int, int] | None:
@@ -46,12 +51,13 @@ def _plain(machine: Machine, place: Value) -> tuple[int, int, int, int, int] | N
     return (lock, count, owner, users, kind) if kind <= _ADAPTIVE else None
 
 
-def _lock(machine: Machine, tid: int) -> Callable[[], Value | None]:
+def _lock(machine: Machine) -> Callable[[], Value | None]:
     def lock() -> Value | None:
         place = machine.registers[RDI]
         fields = _plain(machine, place)
         if fields is None:
             return None
+        tid = _own_tid(machine)
         held, count, owner, users, kind = fields
         if kind == _RECURSIVE and owner == tid:
             if count == _MOST_COUNT:
@@ -69,12 +75,13 @@ def _lock(machine: Machine, tid: int) -> Callable[[], Value | None]:
     return lock
 
 
-def _unlock(machine: Machine, tid: int) -> Callable[[], Value | None]:
+def _unlock(machine: Machine) -> Callable[[], Value | None]:
     def unlock() -> Value | None:
         place = machine.registers[RDI]
         fields = _plain(machine, place)
         if fields is None:
             return None
+        tid = _own_tid(machine)
         held, count, owner, users, kind = fields
         if kind in (_RECURSIVE, _ERROR_CHECKING) and owner != tid:
             return _EPERM

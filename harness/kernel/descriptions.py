@@ -6,6 +6,7 @@ machine: bytes are values, integers or symbolic pairs.
 
 from __future__ import annotations
 
+import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -221,6 +222,17 @@ class Setting(Null):
         begin = self._position
         self._position = min(len(self._content), begin + count)
         return list(self._content[begin : self._position])
+
+
+class Noise(Null):
+    """Random numbers. They are the same in every run but one, which shows whether anything depends on them."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._source = random.Random(seed)
+
+    def read(self, count: int, peek: bool = False) -> Bytes | None:
+        return list(self._source.randbytes(count))
 
 
 class File(Null):

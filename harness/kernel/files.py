@@ -282,11 +282,13 @@ def _open(kernel: Kernel, path: bytes, flags: int) -> int:
         null = d.Null()
         null.status = flags & _O_ACCESS
         return kernel.install(null, 0, bool(flags & _O_CLOEXEC))
+    if path in (b"/dev/urandom", b"/dev/random"):
+        return kernel.install(d.Noise(int(kernel.is_disturbed)), 0, bool(flags & _O_CLOEXEC))
     if path in (b"/etc/localtime", b"/usr/share/zoneinfo/UTC") or path.startswith(b"/etc/ld.so"):
         return ENOENT  # then the time zone is UTC, which is what an agent is started with
     if path.startswith(_SETTINGS) and flags & _O_ACCESS == 0 and b"/../" not in path:
         return _open_setting(kernel, path, flags)
-    raise Unsupported("opening a file during the run")
+    raise Unsupported("opening a file during the run", path.decode(errors="replace"))
 
 
 def _open_setting(kernel: Kernel, path: bytes, flags: int) -> int:
@@ -328,7 +330,7 @@ def newfstatat(kernel: Kernel, directory: int, path: int, place: int, flags: int
     name = kernel.read_c_string(path)
     if name in (b"/etc/localtime",):
         return ENOENT
-    raise Unsupported("stat of a file during the run")
+    raise Unsupported("stat of a file during the run", name.decode(errors="replace"))
 
 
 @syscall(22, 1)

@@ -6,8 +6,8 @@ ticks do the same as long as the conditions hold under which this one went its w
 (onset.py): the clock goes to the first tick that may be different, and that one is run at its own time, or to the end
 of the wait. So nothing is assumed of a tick that was skipped: it was proved to be like the one that ran.
 
-An agent whose ticks cannot be proved to be alike is followed tick by tick, up to a bound. Behind that the rest of the
-wait is skipped all the same, and the path says `approximate`.
+An agent whose ticks cannot be proved to be alike is followed tick by tick, up to a bound. Behind that the clock goes to
+the last tick of the wait, in which everything that is due by then is done, and the path says `approximate`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
 # How many ticks one proof skips: 2.7 minutes of them at 10 ms. Beyond, it is made again.
 _MOST_SKIPPED = 1 << 14
-# Ticks that are followed one by one before the rest of the wait is skipped without proof; and how many must be skipped
-# at once for the count to begin anew.
+# Ticks that are followed one by one before the others of the wait are skipped without proof; so many blocks of other
+# threads count as much; and how many must be skipped at once for the count to begin anew.
 _MOST_TICKS = 256
+_MOST_BLOCKS = 250_000
 _WORTH = 16
 # How often it is tried to prove ticks alike, each time with two of them: the first shows the sizes of counters.
 _MOST_ATTEMPTS = 6
@@ -70,6 +71,7 @@ class Idle:
         """The sizes of counters, by place, where they are not of eight bytes."""
         self._attempts = 0
         self._ticks = 0
+        self._blocks = 0
         self._step = -1
 
     # ---------------------------------------------------------------------------------------------- for the kernel
@@ -109,12 +111,14 @@ class Idle:
         self.stop()
         if kernel.outside.step != self._step:
             self._step, self._ticks, self._attempts = kernel.outside.step, 0, 0
+            self._blocks = kernel.machine.executed
         now = kernel.clock.now
         period = until(due, now)
         if not isinstance(period, int) or period <= 0:
             return Move(due, deadline)
         self._ticks += 1
-        state, self._is_general, was_general = capture(kernel, now, deadline), False, self._is_general
+        state = plain = capture(kernel, now, deadline)
+        was_general, self._is_general = self._is_general, False
         if origin is not None and end is not None and _is_tick(origin, end, now, period):
             parting = origin.parts_from(end, period)
             if not parting:
@@ -126,11 +130,10 @@ class Idle:
             if not self._is_general:
                 self._attempts += 1
                 self._sizes |= end.sizes(parting)
-        if self._attempts > _MOST_ATTEMPTS and self._ticks <= _MOST_TICKS:
+        if self._ticks > _MOST_TICKS or kernel.machine.executed - self._blocks > _MOST_BLOCKS:
+            return self._to_the_last(plain.moving(due), period)
+        if self._attempts > _MOST_ATTEMPTS:
             return Move(due, deadline)
-        if self._ticks > _MOST_TICKS:
-            kernel.marks[MARK] = None
-            return self._to_the_end(state.moving(due), period)
         self._origin = state
         return self._begin(state, due)
 
@@ -167,13 +170,20 @@ class Idle:
         if not kernel.clock.not_after(event, kernel.outside.horizon):
             return self._to_the_end(state, period)
         if not isinstance(before, int) or before >= _WORTH * period:
-            self._ticks = 0
+            self._ticks, self._blocks = 0, kernel.machine.executed
         return Move(event, install(kernel, state, _moved(before, period)))
 
     def _to_the_end(self, state: Resting, period: int) -> Move:
         """The last tick of the wait has been; the next one would be behind its end."""
         left = until(self._kernel.outside.horizon, self._kernel.clock.now)
         return Move(None, install(self._kernel, state, _moved(_whole(left, period), period)))
+
+    def _to_the_last(self, state: Resting, period: int) -> Move:
+        """Without proof: the last tick of the wait is the next."""
+        kernel = self._kernel
+        kernel.marks[MARK] = None
+        left = _whole(until(kernel.outside.horizon, kernel.clock.now), period)
+        return Move(later(kernel.clock.now, left), install(kernel, state, _moved(later(left, -period), period)))
 
     def _all_hold_for(self, conditions: list[Term], period: int) -> Value:
         """For how many milliseconds all of the conditions hold at every tick."""

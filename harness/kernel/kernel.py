@@ -14,6 +14,7 @@ from harness.kernel.names import name_of
 from harness.kernel.outside import Outside, Plan
 from harness.kernel.signals import Signals
 from harness.kernel.table import CALLS
+from harness.kernel.threads import Threads
 from harness.machine.compiler import REGISTERS
 from harness.machine.ends import Fault, Unsupported
 from harness.machine.machine import Machine
@@ -57,6 +58,11 @@ class Kernel:
         self.brk = snapshot.brk
         self.next_mapping = _MAP_BASE
         self.marks: dict[str, None] = {}
+        self.threads = Threads(self)
+        self.is_disturbed = False
+        """This run is to show whether anything depends on what the agent cannot know: random numbers are others."""
+        self.called_at = 0
+        """Where the system call is that is being made."""
         self.waits_until: Value | None = None
         """The deadline of the call in which the agent waits, or did last."""
         self.table: dict[int, d.Description] = {}
@@ -157,6 +163,7 @@ class Kernel:
 
     def _call(self, address: int) -> int:
         registers = self.machine.registers
+        self.called_at = address - 2
         number = self.machine.pin(registers[RAX])
         call = CALLS.get(number)
         if call is None:
@@ -218,6 +225,8 @@ class Kernel:
 
     def wait(self, ready: Callable[[], bool], deadline: Value | None) -> bool:
         """Let things happen until `ready`, or until the deadline (then False). Ends the run if nothing more happens."""
+        if self.threads.current is not None:
+            return self.threads.block(ready, deadline)
         clock, outside = self.clock, self.outside
         while True:
             if ready():
@@ -225,6 +234,8 @@ class Kernel:
             pending = self.signals.pending()
             if pending is not None:
                 raise Interrupted(pending)
+            if outside.waiting and self.threads.run_ready():
+                continue
             deadline = self.waits_until = self.idle.rests(deadline)
             earliest = deadline
             for due in self._deadlines():
@@ -243,6 +254,8 @@ class Kernel:
             if clock.not_after(clock.now, earliest):
                 clock.advance(earliest)
             self._fire()
+            if outside.waiting:
+                self.threads.run_due()
             if deadline is not None and clock.not_after(deadline, clock.now):
                 return ready()
 
@@ -250,6 +263,8 @@ class Kernel:
         found = [x.deadline for x in self.table.values() if isinstance(x, d.Timer) and x.deadline is not None]
         if self.signals.alarm is not None:
             found.append(self.signals.alarm)
+        if self.outside.waiting:
+            found += [sleeper.deadline for sleeper in self.threads.sleepers if sleeper.deadline is not None]
         return found
 
     def _fire(self) -> None:

@@ -29,7 +29,8 @@ def await_any(kernel: Kernel, found: Callable[[], list[Any]], timeout: Value | N
     if ready:
         return ready
     if timeout is not None and isinstance(timeout, int) and timeout == 0:
-        kernel.outside.found_nothing()
+        if kernel.threads.current is None:
+            kernel.outside.found_nothing()
         return found()
     deadline = None if timeout is None else later(kernel.clock.now, timeout)
     kernel.wait(lambda: bool(found()), deadline)

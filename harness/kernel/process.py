@@ -41,7 +41,8 @@ def getpid(kernel: Kernel) -> int:
 
 @syscall(186, 0)
 def gettid(kernel: Kernel) -> int:
-    return kernel.snapshot.main
+    current = kernel.threads.current
+    return kernel.snapshot.main if current is None else current.tid
 
 
 @syscall(202, 6)

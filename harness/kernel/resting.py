@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.kernel import descriptions as d
 from harness.kernel.clock import until
 from harness.kernel.onset import COUNT, OFFSET, OFFSET_NAME, depends
-from harness.machine.layout import REGISTERS
+from harness.machine.layout import REGISTER_SLOTS, REGISTERS
 from harness.machine.values import Sym, Value, concrete, make, term_of
 from harness.pieces import rebuilt
 from soft.solve import terms as t
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
 
 # The places in which a timer's deadline stands, besides the descriptors of timers.
-ALARM, CALL = -1, -2
+ALARM, CALL, _THREADS = -1, -2, -3
 _ANYWHERE = 0
 # Bytes that may differ between two ticks: clocks and counters, not tables.
 _MOST_CHANGED = 2048
@@ -63,9 +63,9 @@ class Resting:
         return [at for at in found if not self._is_dead(at) and not _on_time(later.symbols.get(at))]
 
     def _is_dead(self, address: int) -> bool:
-        """Whether a byte is below the stack, where whoever is called next finds anything."""
-        stack = self.registers[RSP]
-        return isinstance(stack, int) and stack - _STACK <= address < stack - _RED_ZONE
+        """Whether a byte is below a thread's stack, where whoever is called next finds anything."""
+        stacks = self.registers[RSP::REGISTER_SLOTS]
+        return any(isinstance(at, int) and at - _STACK <= address < at - _RED_ZONE for at in stacks)
 
     def counting(self, later: Resting, period: int, sizes: Mapping[int, int]) -> Resting | None:
         """The later of two, with what differs between them taken for counters. None if it cannot be.
@@ -87,7 +87,7 @@ class Resting:
             symbols |= {start + i: (term, i) for i in range(size)}
         registers = list(later.registers)
         for slot, (old, new) in enumerate(zip(self.registers, later.registers, strict=True)):
-            if isinstance(old, int) and isinstance(new, int) and old != new and slot not in _DEAD:
+            if isinstance(old, int) and isinstance(new, int) and old != new and not _is_dead_register(slot):
                 size = sizes.get(_place_of(slot), 8)
                 grown = t.add(t.const(new, 8 * size), _growth(new - old, period, 8 * size))
                 registers[slot] = Sym(t.zero_extend(64 - 8 * size, grown), new)
@@ -126,7 +126,7 @@ class Resting:
             if mine is None or other is None or _byte(shift(mine[0]), mine[1]) is not _byte(*other):
                 found.append(at)
         for slot, (value, new) in enumerate(zip(self.registers, later.registers, strict=True)):
-            if slot not in _DEAD and not shift.same(value, new):
+            if not _is_dead_register(slot) and not shift.same(value, new):
                 found.append(_place_of(slot))
         if not all(shift.same(deadline, later.deadlines[place]) for place, deadline in self.deadlines.items()):
             found.append(_ANYWHERE)
@@ -169,14 +169,20 @@ def capture(kernel: Kernel, now: Value, deadline: Value | None) -> Resting:
         deadlines[ALARM] = signals.alarm
     if deadline is not None:
         deadlines[CALL] = deadline
+    registers = list(kernel.machine.registers)
+    for number, sleeper in enumerate(kernel.threads.sleepers):
+        registers += sleeper.registers
+        if sleeper.deadline is not None:
+            deadlines[_THREADS - number] = sleeper.deadline
     others = (
+        *((sleeper.address, sleeper.ready()) for sleeper in kernel.threads.sleepers),
         *(_description(number, each) for number, each in kernel.table.items()),
         signals.state(),
         (outside.step, len(outside.events), outside.written, outside.closed),
         (kernel.brk, kernel.next_mapping, tuple(memory.mapped.items())),
     )
     pages = {page: bytes(content) for page, content in memory.written.items()}
-    return Resting(now, tuple(kernel.machine.registers), pages, dict(memory.symbols), deadlines, others)
+    return Resting(now, tuple(registers), pages, dict(memory.symbols), deadlines, others)
 
 
 def install(kernel: Kernel, state: Resting, move: Shift | None = None) -> Value | None:
@@ -194,12 +200,16 @@ def install(kernel: Kernel, state: Resting, move: Shift | None = None) -> Value 
 
     for start, size, term in _runs(state.symbols):
         kernel.memory.store(start, at(Sym(term, 0)) if move else Sym(term, _word(state.pages, start, size)), size)
-    kernel.machine.registers[:] = [at(value) for value in state.registers]
+    registers = [at(value) for value in state.registers]
+    kernel.machine.registers[:] = registers[:REGISTER_SLOTS]
     deadlines = {place: at(deadline) for place, deadline in state.deadlines.items()}
     for number, timer in kernel.table.items():
         if isinstance(timer, d.Timer) and number in deadlines:
             timer.deadline = deadlines[number]
     kernel.signals.alarm = deadlines.get(ALARM)
+    for number, sleeper in enumerate(kernel.threads.sleepers):
+        sleeper.registers = registers[(number + 1) * REGISTER_SLOTS : (number + 2) * REGISTER_SLOTS]
+        sleeper.deadline = deadlines.get(_THREADS - number)
     return deadlines.get(CALL)
 
 
@@ -217,6 +227,9 @@ def clean(kernel: Kernel, change: Callable[[Term], Term]) -> None:
         elif isinstance(timer, d.PipeEnd):
             timer.rewrite(of)
     kernel.signals.rewrite(of)
+    for sleeper in kernel.threads.sleepers:
+        sleeper.registers = [of(value) for value in sleeper.registers]
+        sleeper.deadline = None if sleeper.deadline is None else of(sleeper.deadline)
     kernel.clock.now = of(kernel.clock.now)
 
 
@@ -267,6 +280,10 @@ def _on_time(symbol: tuple[Term, int] | None) -> bool:
 
 def _is_timed(value: Value) -> bool:
     return isinstance(value, Sym) and depends(value.term)
+
+
+def _is_dead_register(slot: int) -> bool:
+    return slot % REGISTER_SLOTS in _DEAD
 
 
 def _place_of(slot: int) -> int:

@@ -21,7 +21,14 @@ class Trap(Exception):
 
 
 class Unsupported(Exception):
-    """The model has no meaning for something that the agent did; the text names it."""
+    """The model has no meaning for something that the agent did; the text names it, and may go into a bundle.
+
+    The detail may not: it is for the person who explores.
+    """
+
+    def __init__(self, what: str, detail: str = "") -> None:
+        super().__init__(what)
+        self.detail = detail
 
 
 class BlockLimit(Exception):

@@ -133,7 +133,7 @@ WAITING(timerfd)
                                {.fd = other, .events = POLLIN}};
 
         poll(fds, 3, -1);
-        if (fds[1].revents && read(timer, &ticks, 8) == 8 && ticks > 1)
+        if (fds[1].revents && read(timer, &ticks, 8) == 8 && ticks > 30)
             tell("some were missed");
         if (fds[2].revents && read(other, &ticks, 8) == 8)
             tell("half a minute");
