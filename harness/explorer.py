@@ -46,6 +46,10 @@ class Progress:
     """The addresses of blocks that ran."""
     unsupported: Counter[str] = field(default_factory=Counter)
     given_up: Counter[str] = field(default_factory=Counter)
+    hints: Counter[str] = field(default_factory=Counter)
+    """What the person who explores should know about paths without a model; in no bundle."""
+    stubs: Counter[str] = field(default_factory=Counter)
+    """Lines for the profile, each with the number of runs that it would have saved; in no bundle."""
     stopped: str = ""
     """Why the search ended before it was done; empty if it was not stopped."""
 
@@ -137,6 +141,9 @@ def _keep(report: Report, writer: BundleWriter, progress: Progress) -> None:
         return
     progress.blocks += outcome.blocks
     progress.given_up.update(outcome.given_up)
+    progress.hints.update(outcome.hints)
+    if outcome.stub is not None:
+        progress.stubs[outcome.stub] += 1
     if outcome.unsupported is not None:
         progress.unsupported[outcome.unsupported] += 1
         return

@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
+from harness.advice import Advisor
 from harness.feasible import Feasibility
 from harness.frozen import Snapshot
 from harness.kernel.endings import Crashed, Flooded, Quiet
 from harness.kernel.kernel import Kernel
 from harness.kernel.outside import Plan
+from harness.kernel.threads import registers_of
 from harness.library import install
-from harness.machine.compiler import REGISTER_SLOTS, REGISTERS
 from harness.machine.ends import BlockLimit, Fault, Trap, Unsupported
 from harness.machine.machine import Machine
-from harness.machine.values import Sym, Value
+from harness.machine.values import Sym
 from harness.path import Job, Path
 from harness.pieces import Pieces
+from harness.places import explain
 from soft.openflow.normalise import normalise
 from soft.scenarios.model import Scenario
 from soft.solve.evaluate import evaluate
@@ -31,9 +33,6 @@ _RED_ZONE = 128
 _DEEPEST_STACK = 64 << 10
 # A run of Open vSwitch has up to 25,000 blocks, sweeping a big empty table 100,000; beyond this it hangs.
 MOST_BLOCKS = 3_000_000
-_GENERAL = (
-    "r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "rbp", "rbx", "rcx", "rdx", "rsi", "rdi", "rsp", "rax",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,10 @@ class Outcome:
     """The path ended in something without a model: it has no trace."""
     given_up: tuple[str, ...] = field(default=())
     """Alternatives that were not followed, and why."""
+    hints: tuple[str, ...] = ()
+    """For the person who explores, never for a bundle: places in the code, names of functions and files."""
+    stub: str | None = None
+    """The line of a profile that would have made this run needless (harness.advice)."""
 
 
 class Runner:
@@ -64,9 +67,11 @@ class Runner:
         self._plan = Plan(scenario, self.pieces.inside)
         self._concrete_plan = Plan(scenario, None)
         self._disturbance = unwritten_stack(snapshot)
-        self._registers, self._entry = initial_registers(snapshot)
+        self._registers, self._entry = registers_of(snapshot.thread)
         self._kernel: Kernel | None = None
         install(self.machine, snapshot, lambda: self.kernel)
+        self._advisor = Advisor(self)
+        self._hints: tuple[str, ...] = ()
 
     def make_machine(self, snapshot: Snapshot) -> Machine:
         """What executes the agent's code."""
@@ -86,7 +91,7 @@ class Runner:
         self._begin(path)
         kernel = self._kernel = Kernel(self.snapshot, self.machine, self._plan, witness, path.branch)
         ending, unsupported = self._follow(kernel)
-        blocks = self.machine.executed
+        blocks, hints = self.machine.executed, self._hints
 
         def choose(term: Term) -> int:
             return path.pin(Sym(term, evaluate(term, job.values)))
@@ -114,7 +119,20 @@ class Runner:
             marks=tuple(marks),
             unsupported=unsupported,
             given_up=tuple(path.given_up),
+            hints=hints,
+            stub=self._advisor.stub_for(job),
         )
+
+    @property
+    def entry(self) -> int:
+        """Where a run begins."""
+        return self._entry
+
+    def begin_again(self, path: Path, job: Job) -> Kernel:
+        """Everything as at the beginning of a run, for somebody else to follow."""
+        self._begin(path)
+        self._kernel = Kernel(self.snapshot, self.machine, self._plan, self.pieces.join(job.values), path.branch)
+        return self._kernel
 
     def _begin(self, decisions: Path | None) -> None:
         self.machine.reset(self._registers)
@@ -124,6 +142,7 @@ class Runner:
     def _follow(self, kernel: Kernel) -> tuple[list[Event], str | None]:
         """Run to the end: how it ended, if that can be seen from outside, and what had no model."""
         step = kernel.outside
+        self._hints = ()
         try:
             self._execute(self.machine, kernel)
         except Quiet:
@@ -135,6 +154,7 @@ class Runner:
         except BlockLimit:
             return [Hang(max(step.step, 0))], None
         except Unsupported as error:
+            self._hints = (explain(self.snapshot, error, self.machine),)
             return [], str(error)
         except RecursionError:
             return [], "a term that is nested too deeply"  # ours, not the agent's
@@ -159,6 +179,7 @@ class Runner:
         if disturbed:
             self.machine.memory.write(*self._disturbance)
         kernel = self._kernel = Kernel(self.snapshot, self.machine, self._concrete_plan, witness, _no_branch)
+        kernel.is_disturbed = disturbed
         ending, unsupported = self._follow(kernel)
         if unsupported is not None:
             return None
@@ -191,23 +212,3 @@ def _no_branch(condition: Term, holds: bool) -> None:
 
 def _no_choice(term: Term) -> int:
     raise AssertionError("a run on integers has no terms")
-
-
-def initial_registers(snapshot: Snapshot) -> tuple[list[Value], int]:
-    """The registers with which the blocked system call is made again, and where that is."""
-    thread = snapshot.thread
-    saved = thread.registers
-    registers: list[Value] = [0] * REGISTER_SLOTS
-    for name in _GENERAL:
-        registers[REGISTERS[name]] = saved[name]
-    registers[REGISTERS["fs"]] = saved["fs_base"]
-    registers[REGISTERS["gs"]] = saved["gs_base"]
-    registers[REGISTERS["d"]] = 1
-    registers[REGISTERS["cc_dep1"]] = saved["eflags"] & 0x8D5
-    for index, value in enumerate(thread.xmm):
-        slot = REGISTERS[f"ymm{index}"]
-        registers[slot], registers[slot + 1] = value & (1 << 64) - 1, value >> 64
-    if thread.in_syscall is None:
-        return registers, saved["rip"]
-    registers[REGISTERS["rax"]] = thread.in_syscall
-    return registers, saved["rip"] - 2

@@ -164,6 +164,13 @@ class Machine:
         finally:
             self.executed += count
 
+    def follow(self, address: Any, special: Callable[[int, str], int]) -> Any:
+        """Execute the one block that comes next, and give what comes after it."""
+        return (self.blocks.get(address) or self._arrive(address, special))()
+
+    def is_hooked(self, address: int) -> bool:
+        return address in self._hooks
+
     def _arrive(self, ip: Any, special: Callable[[int, str], int]) -> Block:
         """The block to execute next, where that is not just a matter of looking it up."""
         while True:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace as replace_field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace as replace_entry
 
 from soft.errors import SoftError
 
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
     from harness.frozen import Snapshot
     from soft.bundle.model import Manifest
     from soft.scenarios.model import Scenario
+
+
+# So many paths for one function's results are reason enough to start again without it.
+_WORTH_A_STUB = 20
 
 
 @click.command()
@@ -34,6 +40,9 @@ if TYPE_CHECKING:
     help="angr: the stock engine, an oracle; slow, same result.",
 )  # fmt: skip
 @click.option("--solver", type=click.Choice(["z3", "bitwuzla"]), default="z3", show_default=True)
+@click.option(
+    "--auto-stub", is_flag=True, help="Replace a hash that costs many paths by a constant, and start again."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def explore(
     agent: str,
@@ -48,6 +57,7 @@ def explore(
     replace: bool,
     engine: str,
     solver: str,
+    auto_stub: bool,
     as_json: bool,
 ) -> None:
     """Follow every path of AGENT through a scenario and write a bundle.
@@ -71,22 +81,39 @@ def explore(
             "install it with `pip install soft-openflow[explore]`."
         ) from None
     scenario = loader.load(scenario_name)
+    added: tuple[str, ...] = ()
     with ended_by_signals():
-        snapshot = _snapshot(agent, profile, scenario)
-        name = label or snapshot.label
-        directory = Path(output) if output else Path("results") / name / scenario.name
-        manifest, progress = _explore(
-            snapshot, scenario, directory, name, jobs, Limits(time_limit, max_paths), resume, replace, engine, solver,
-            watch=not as_json and sys.stderr.isatty(),
-        )  # fmt: skip
+        while True:
+            snapshot = _snapshot(agent, profile, scenario, added)
+            name = label or snapshot.label
+            directory = Path(output) if output else Path("results") / name / scenario.name
+            try:
+                manifest, progress = _explore(
+                    snapshot, scenario, directory, name, jobs, Limits(time_limit, max_paths), resume, replace, engine,
+                    solver, watch=not as_json and sys.stderr.isatty(), known=added if auto_stub else None,
+                )  # fmt: skip
+                break
+            except _Again as again:
+                click.echo(f'Starting again with stub = ["{again.stub}"].', err=True)
+                added, replace, resume = (*added, again.stub), True, False
     if as_json:
-        click.echo(json.dumps(_figures(manifest, progress, directory), indent=2))
+        click.echo(json.dumps({**_figures(manifest, progress, directory), "added_stubs": added}, indent=2))
     else:
         for line in _sentences(manifest, progress, directory):
             click.echo(line)
+    for line in _advice(progress, snapshot):
+        click.echo(line, err=True)
 
 
-def _snapshot(agent: str, profile: str | None, scenario: Scenario) -> Snapshot:
+class _Again(Exception):
+    """A function was found that is better replaced by a constant."""
+
+    def __init__(self, stub: str) -> None:
+        super().__init__(stub)
+        self.stub = stub
+
+
+def _snapshot(agent: str, profile: str | None, scenario: Scenario, stubs: tuple[str, ...]) -> Snapshot:
     from harness.snapshot import freeze
     from harness.snapshot_file import is_snapshot, load
     from soft.launch.find import find
@@ -94,6 +121,8 @@ def _snapshot(agent: str, profile: str | None, scenario: Scenario) -> Snapshot:
 
     path = Path(agent)
     if path.is_file() and is_snapshot(path):
+        if stubs:
+            raise SoftError(f"{agent} is frozen: a stub is applied before an agent starts. Give --auto-stub the agent.")
         snapshot = load(path)
         if snapshot.ports < scenario.ports or snapshot.handshake != scenario.handshake:
             raise SoftError(
@@ -103,7 +132,9 @@ def _snapshot(agent: str, profile: str | None, scenario: Scenario) -> Snapshot:
             )
         return snapshot
     version = next(number for number, name in VERSIONS.items() if name == scenario.openflow)
-    return freeze(find(agent, profile), ports=scenario.ports, handshake=scenario.handshake, version=version)
+    target = find(agent, profile)
+    target = replace_field(target, profile=replace_entry(target.profile, stub=(*target.profile.stub, *stubs)))
+    return freeze(target, ports=scenario.ports, handshake=scenario.handshake, version=version)
 
 
 def _explore(
@@ -118,6 +149,7 @@ def _explore(
     engine: str,
     solver: str,
     watch: bool,
+    known: tuple[str, ...] | None,
 ) -> tuple[Manifest, Progress]:
     from harness.exploration import Exploration
     from harness.explorer import Limits
@@ -127,8 +159,17 @@ def _explore(
         snapshot, scenario, directory, label, jobs=jobs, limits=limits, resume=resume, replace=replace, engine=engine,
         solver=solver,
     )  # fmt: skip
+
+    def check(progress: Progress) -> None:
+        """Stop where a stub would save many paths, if the user wants that: `known` are the ones added already."""
+        if known is None:
+            return
+        for stub, count in progress.stubs.items():
+            if count >= _WORTH_A_STUB and stub not in known:
+                raise _Again(stub)
+
     if not watch:
-        return exploration.run()
+        return exploration.run(check)
     from tqdm import tqdm
 
     with tqdm(unit=" paths", desc=f"{label} {scenario.name}", dynamic_ncols=True, leave=False) as bar:
@@ -138,6 +179,7 @@ def _explore(
                 f"frontier {progress.frontier}, outputs {progress.outputs}, crashes {progress.crashes}", refresh=False
             )
             bar.update(progress.paths - bar.n)
+            check(progress)
 
         return exploration.run(show)
 
@@ -156,7 +198,29 @@ def _figures(manifest: Manifest, progress: Progress, directory: Path) -> dict[st
         "conditions": manifest.counts.conditions,
         **{key: statistics[key] for key in ("seconds", "paths_per_second", "blocks_per_second", "queries", "coverage")},
         "unsupported": dict(progress.unsupported),
+        "hints": dict(progress.hints),
+        "stubs": dict(progress.stubs),
     }
+
+
+def _advice(progress: Progress, snapshot: Snapshot) -> list[str]:
+    """What only the person who explores may see: places in the code, and what to write into the profile."""
+    lines = [f"{text} ({count} paths)" for text, count in progress.hints.most_common(20)]
+    if lines:
+        lines.insert(0, "Without a model:")
+    for stub, count in progress.stubs.most_common(5):
+        lines.append(
+            f"{count} paths differ only in what {_words(stub)} gave for a table's index. To replace it by a constant, "
+            f'write into the profile: stub = ["{stub}"]   (or explore with --auto-stub)'
+        )
+    return lines
+
+
+def _words(stub: str) -> str:
+    if stub.startswith("imul:"):
+        return f"a multiplication by {stub.removeprefix('imul:')}"
+    name = stub.partition("=")[0]
+    return f"the function at {name}" if name.startswith("0x") else f"the function {name}"
 
 
 def _sentences(manifest: Manifest, progress: Progress, directory: Path) -> list[str]:
