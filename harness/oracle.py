@@ -59,8 +59,8 @@ class StockMachine(Machine):
         self._asts: dict[Term, Any] = {}
         self._terms: dict[Any, Term] = {}
 
-    def reset(self, registers: list[Value]) -> None:
-        super().reset(registers)
+    def reset(self, registers: list[Value], unwritten: range = range(0)) -> None:
+        super().reset(registers, unwritten)
         self._values.clear()
 
     def _compile(self, address: int) -> Block:

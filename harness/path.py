@@ -71,6 +71,7 @@ class Path:
         job: Job,
         memory: Memory,
         outside: Callable[[Term], Term] = lambda term: term,
+        written: Callable[[Term], Term] = lambda term: term,
     ) -> None:
         self.values = job.values
         self.decisions: list[Decision] = []
@@ -80,6 +81,10 @@ class Path:
         self._job = job
         self._memory = memory
         self._outside = outside
+        self._written = written
+        """A term with the bytes in it that were never written as they are in this run."""
+        self.needs_written = False
+        """Whether the path, or what comes out of it, depends on such bytes."""
         self._components: dict[str, Component] = dict(feasibility.roots)
         self._seen: set[Term] = set()
         self._evaluated: dict[Term, int] = {}
@@ -87,10 +92,24 @@ class Path:
     # ---------------------------------------------------------------------------------------------- for the machine
 
     def branch(self, condition: Term, holds: bool) -> None:
+        condition = self.written(condition)
         self._decide(condition if holds else t.negate(condition), is_choice=False)
+
+    def written(self, term: Term) -> Term:
+        """A term that this path depends on, without bytes that were never written."""
+        changed = self._written(term)
+        if changed is not term:
+            self.needs_written = True
+        return changed
+
+    def _written_value(self, value: Sym) -> Sym:
+        term = self.written(value.term)
+        return value if term is value.term else Sym(term, value.value)
 
     def settled(self, condition: Term, holds: bool) -> bool:
         """Whether a condition cannot go otherwise here, as far as that is cheap to see."""
+        if self._written(condition) is not condition:
+            return False
         if self._is_approximate(condition):
             return True
         wanted = condition if holds else t.negate(condition)
@@ -98,7 +117,8 @@ class Path:
 
     def pin(self, value: Sym) -> int:
         """Fix a value by a condition on its narrow core; its other values are alternatives of one choice."""
-        if self._is_approximate(value.term):
+        value = self._written_value(value)
+        if value.term.op == "const" or self._is_approximate(value.term):
             return value.value
         core = narrow_core(value.term)
         self._decide(self._same(value, core), is_choice=True)
@@ -115,6 +135,9 @@ class Path:
 
     def most(self, value: Sym) -> int | None:
         """An upper bound of a value, or None if none is known that is worth the name."""
+        value = self._written_value(value)
+        if value.term.op == "const":
+            return value.value
         if self._is_approximate(value.term):
             return None
         core = narrow_core(value.term)
@@ -141,7 +164,8 @@ class Path:
 
     def read(self, address: Sym, size: int) -> Value:
         """A load through a symbolic address: one term over the places that it can reach, if they are few."""
-        if self._is_approximate(address.term):
+        address = self._written_value(address)
+        if address.term.op == "const" or self._is_approximate(address.term):
             return self._memory.load(address.value, size)
         core = narrow_core(address.term)
         places = self._places(address.term, core)

@@ -7,14 +7,12 @@ for a bitmap, where the whole would need the solver. Outside, in bundles, a fiel
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from soft.scenarios.model import Scenario
 from soft.solve import terms as t
 from soft.solve.terms import Term
 from soft.solve.walk import post_order
-from soft.trace import Message, Packet, Payload, Trace
 
 # As many bits as harness.feasible keeps in a bitmap.
 PIECE_BITS = 16
@@ -80,20 +78,6 @@ class Pieces:
     def outside(self, term: Term) -> Term:
         """A term over pieces as a term over fields."""
         return rebuilt(term, self._outwards)
-
-    def outside_trace(self, trace: Trace) -> Trace:
-        return tuple(
-            replace(event, payload=self._outside_payload(event.payload))
-            if isinstance(event, Message | Packet)
-            else event
-            for event in trace
-        )
-
-    def _outside_payload(self, payload: Payload) -> Payload:
-        if not payload.variables:
-            return payload
-        pieces = tuple(p if isinstance(p, bytes) else self.outside(p) for p in payload.pieces)
-        return Payload(pieces, None if payload.length is None else self.outside(payload.length))
 
 
 def _parts(name: str, width: int) -> list[tuple[str, int, int]]:

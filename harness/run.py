@@ -20,17 +20,18 @@ from harness.machine.values import Sym
 from harness.path import Job, Path
 from harness.pieces import Pieces
 from harness.places import explain
+from harness.unwritten import Unwritten
 from soft.openflow.normalise import normalise
-from soft.scenarios.model import Scenario
+from soft.scenarios.model import Scenario, Wait
 from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
-from soft.trace import Crash, Event, Flood, Hang, Trace, evaluate_trace
+from soft.trace import Crash, Event, Flood, Hang, Trace, evaluate_trace, map_terms
 
 UNSTABLE = "unstable"
 """The mark of a path that depends on bytes which the agent reads and never wrote."""
-_RED_ZONE = 128
-# Deeper calls than this find the stack as it is.
-_DEEPEST_STACK = 64 << 10
+# The first runs, and one in so many later on, are repeated on integers whatever they depend on.
+_FIRST_REPEATED = 16
+_REPEATED = 16
 # A run of Open vSwitch has up to 25,000 blocks, sweeping a big empty table 100,000; beyond this it hangs.
 MOST_BLOCKS = 3_000_000
 
@@ -66,7 +67,10 @@ class Runner:
         self.machine = self.make_machine(snapshot)
         self._plan = Plan(scenario, self.pieces.inside)
         self._concrete_plan = Plan(scenario, None)
-        self._disturbance = unwritten_stack(snapshot)
+        self._unwritten = Unwritten(snapshot)
+        # What is proved of idle ticks (harness.kernel.idle) is not for such bytes.
+        self._tracks = not any(isinstance(step, Wait) for step in scenario.steps)
+        self._runs = 0
         self._registers, self._entry = registers_of(snapshot.thread)
         self._kernel: Kernel | None = None
         install(self.machine, snapshot, lambda: self.kernel)
@@ -84,32 +88,43 @@ class Runner:
         return self._kernel
 
     def run(self, job: Job) -> Outcome:
+        job = replace(job, values=self.pieces.split(job.values))
+        outcome = self._run(job, self._tracks)
+        if outcome.unsupported is not None and self.machine.memory.has_read_unwritten:
+            # It may have met something that has a model for integers only: these bytes are some, if need be.
+            outcome = self._run(job, tracks=False)
+        return replace(outcome, stub=self._advisor.stub_for(job))
+
+    def _run(self, job: Job, tracks: bool) -> Outcome:
         pieces = self.pieces
-        job = replace(job, values=pieces.split(job.values))
         witness = pieces.join(job.values)
-        path = Path(self.feasibility, job, self.machine.memory, pieces.outside)
-        self._begin(path)
+        path = Path(self.feasibility, job, self.machine.memory, pieces.outside, self._unwritten.known)
+        self._begin(path, self._unwritten.place if tracks else range(0))
         kernel = self._kernel = Kernel(self.snapshot, self.machine, self._plan, witness, path.branch)
         ending, unsupported = self._follow(kernel)
         blocks, hints = self.machine.executed, self._hints
 
         def choose(term: Term) -> int:
+            term = path.written(term)
             return path.pin(Sym(term, evaluate(term, job.values)))
 
         trace: Trace = ()
         if unsupported is None:
             inside = normalise([*kernel.outside.all_events(choose), *ending], self.scenario.openflow)
-            trace = pieces.outside_trace(inside)
+            trace = map_terms(map_terms(inside, path.written), pieces.outside)
         alternatives = tuple(path.alternatives())
         conditions: tuple[Term, ...] = ()
         marks = {**kernel.marks, **path.marks}
         if unsupported is None:
             conditions = tuple(map(pieces.outside, path.conditions()))
-            verdict = self._repeat(witness, trace)
-            if verdict == UNSTABLE:
-                marks[UNSTABLE] = None
-            else:
-                unsupported = verdict
+            self._runs += 1
+            is_sample = self._runs <= _FIRST_REPEATED or self._runs % _REPEATED == 0
+            if not tracks or path.needs_written or kernel.has_random_numbers or is_sample:
+                verdict = self._repeat(witness, trace)
+                if verdict == UNSTABLE:
+                    marks[UNSTABLE] = None
+                else:
+                    unsupported = verdict
         return Outcome(
             witness=witness,
             conditions=conditions,
@@ -120,7 +135,6 @@ class Runner:
             unsupported=unsupported,
             given_up=tuple(path.given_up),
             hints=hints,
-            stub=self._advisor.stub_for(job),
         )
 
     @property
@@ -134,8 +148,8 @@ class Runner:
         self._kernel = Kernel(self.snapshot, self.machine, self._plan, self.pieces.join(job.values), path.branch)
         return self._kernel
 
-    def _begin(self, decisions: Path | None) -> None:
-        self.machine.reset(self._registers)
+    def _begin(self, decisions: Path | None, unwritten: range = range(0)) -> None:
+        self.machine.reset(self._registers, unwritten)
         self.machine.decisions = decisions
         self.machine.clock = lambda: 0
 
@@ -164,8 +178,9 @@ class Runner:
     def _repeat(self, witness: Mapping[str, int], trace: Trace) -> str | None:
         """Run the witness again on plain integers, with other bytes where the stack was never written.
 
-        The path is UNSTABLE if it depends on those. Terms that are not what the integers are would be a mistake of the
-        model: then the path is not kept, and the result says so.
+        This decides where the path seems to depend on those, and checks a part of all runs besides. The path is
+        UNSTABLE if it does depend on them. Terms that are not what the integers are would be a mistake of the model:
+        then the path is not kept, and the result says so.
         """
         predicted = normalise(evaluate_trace(trace, witness), self.scenario.openflow)
         if self._concrete(witness, disturbed=True) == predicted:
@@ -177,7 +192,7 @@ class Runner:
     def _concrete(self, witness: Mapping[str, int], disturbed: bool) -> Trace | None:
         self._begin(None)
         if disturbed:
-            self.machine.memory.write(*self._disturbance)
+            self.machine.memory.write(self._unwritten.place.start, self._unwritten.others)
         kernel = self._kernel = Kernel(self.snapshot, self.machine, self._concrete_plan, witness, _no_branch)
         kernel.is_disturbed = disturbed
         ending, unsupported = self._follow(kernel)
@@ -195,15 +210,6 @@ class Runner:
                 address = kernel.fault("SIGSEGV")
             except Trap as trap:
                 address = kernel.fault(trap.signal)
-
-
-def unwritten_stack(snapshot: Snapshot) -> tuple[int, bytes]:
-    """Where the stack has not been written as far as the frozen thread is concerned, and other bytes for that place."""
-    top = snapshot.thread.registers["rsp"] - _RED_ZONE
-    region = snapshot.region_at(top)
-    low = max(region.start if region is not None else top, top - _DEEPEST_STACK)
-    there = snapshot.read(low, top - low) or b""
-    return low, bytes(byte ^ 0x5A for byte in there)
 
 
 def _no_branch(condition: Term, holds: bool) -> None:

@@ -7,8 +7,8 @@ equal payloads are equal objects wherever that can be seen without a solver.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from soft.solve import terms
 from soft.solve.evaluate import evaluate
@@ -265,3 +265,18 @@ def evaluate_trace(trace: Trace, values: Mapping[str, int]) -> Trace:
             event = Packet(event.step, event.port, Payload.of(event.payload.evaluate(values, memo)))
         result.append(event)
     return tuple(result)
+
+
+def map_terms(trace: Trace, change: Callable[[Term], Term]) -> Trace:
+    """The trace with other terms in its payloads."""
+    return tuple(
+        replace(event, payload=_changed(event.payload, change)) if isinstance(event, Message | Packet) else event
+        for event in trace
+    )
+
+
+def _changed(payload: Payload, change: Callable[[Term], Term]) -> Payload:
+    if not payload.variables:
+        return payload
+    pieces = tuple(piece if isinstance(piece, bytes) else change(piece) for piece in payload.pieces)
+    return Payload(pieces, None if payload.length is None else change(payload.length))

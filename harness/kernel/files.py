@@ -283,6 +283,7 @@ def _open(kernel: Kernel, path: bytes, flags: int) -> int:
         null.status = flags & _O_ACCESS
         return kernel.install(null, 0, bool(flags & _O_CLOEXEC))
     if path in (b"/dev/urandom", b"/dev/random"):
+        kernel.has_random_numbers = True
         return kernel.install(d.Noise(int(kernel.is_disturbed)), 0, bool(flags & _O_CLOEXEC))
     if path in (b"/etc/localtime", b"/usr/share/zoneinfo/UTC") or path.startswith(b"/etc/ld.so"):
         return ENOENT  # then the time zone is UTC, which is what an agent is started with

@@ -61,6 +61,8 @@ class Kernel:
         self.threads = Threads(self)
         self.is_disturbed = False
         """This run is to show whether anything depends on what the agent cannot know: random numbers are others."""
+        self.has_random_numbers = False
+        """Whether the agent has asked for any."""
         self.called_at = 0
         """Where the system call is that is being made."""
         self.waits_until: Value | None = None

@@ -81,9 +81,9 @@ class Machine:
             }
         )
 
-    def reset(self, registers: list[Value]) -> None:
+    def reset(self, registers: list[Value], unwritten: range = range(0)) -> None:
         self.registers[:] = registers
-        self.memory.reset()
+        self.memory.reset(unwritten)
         self.executed = 0
 
     def hook(self, address: int, function: Callable[[], Value]) -> None:

@@ -5,7 +5,8 @@ Each first tries what nearly every access is, an integer at an integer address, 
 least none at this place, and leaves whatever that attempt trips over (a page not seen yet, a page boundary, a symbolic
 address or value) to the general way. There too an address is reduced to 64 bits: blocks compute `rbp - 8` and do not
 care whether it is below zero.
-A byte that is symbolic also has its concrete value in the page.
+A byte that is symbolic also has its concrete value in the page. So has one that was never written: it is a variable of
+its own once it is read.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from harness.machine.ends import Fault
 from harness.machine.values import Sym, Value, make
+from harness.marks import unwritten_byte
 from soft.solve import terms as t
 from soft.solve.terms import Term
 
@@ -23,6 +25,9 @@ PAGE = 4096
 _MASK64 = (1 << 64) - 1
 # Permissions of a page that is mapped but may not be accessed; the empty string stands for "not mapped".
 NO_ACCESS = "-"
+
+# What the map of a page says of a byte that is not just an integer.
+_TERM, _UNWRITTEN = 1, 2
 
 # A page of the snapshot with its permissions ("r", "w", "x" as in /proc/PID/maps), or None where nothing is mapped.
 PageSource = Callable[[int], tuple[bytes, str] | None]
@@ -37,7 +42,7 @@ class Memory:
         self.mapped: dict[int, str] = {}  # pages that this run mapped, with permissions; "" if it unmapped them
         self.written: dict[int, bytearray] = {}  # this run's own copies
         self.symbols: dict[int, tuple[Term, int]] = {}  # address → (term, index of the byte from the least significant)
-        self.symbolic_pages: dict[int, bytearray] = {}  # page → for each of its bytes, 1 if it is symbolic
+        self.symbolic_pages: dict[int, bytearray] = {}  # page → for each of its bytes, 0 if it is an integer
         # Pages seen to be readable, and writable; of those, the ones without symbolic bytes, and the ones with them
         # together with the map of these.
         self._readable: dict[int, bytes | bytearray] = {}
@@ -46,17 +51,27 @@ class Memory:
         self._plain_writable: dict[int, bytearray] = {}
         self._mixed: dict[int, tuple[bytearray, bytes | bytearray]] = {}
         self._mixed_writable: dict[int, tuple[bytearray, bytearray]] = {}
+        self.unwritten = range(0)
+        self.has_read_unwritten = False
+        """Whether this run has looked at a byte that was never written."""
         self.on_symbolic_address: Callable[[Sym, int, bool], Value] | None = None
         self.on_code_change: Callable[[], None] | None = None
         self._make_accessors()
 
-    def reset(self) -> None:
+    def reset(self, unwritten: range = range(0)) -> None:
+        """Everything as it was frozen; the bytes at these addresses count as never written."""
         self.mapped.clear()
         self.written.clear()
         self.symbols.clear()
         self.symbolic_pages.clear()
         for seen in self._seen():
             seen.clear()
+        self.unwritten = unwritten
+        self.has_read_unwritten = False
+        for page in range(unwritten.start >> 12, (unwritten.stop + PAGE - 1) >> 12) if unwritten else ():
+            first, behind = (min(max(at - page * PAGE, 0), PAGE) for at in (unwritten.start, unwritten.stop))
+            shadow = self.symbolic_pages[page] = bytearray(PAGE)
+            shadow[first:behind] = bytes([_UNWRITTEN]) * (behind - first)
 
     def _seen(self) -> tuple[dict[int, Any], ...]:
         return (
@@ -181,7 +196,7 @@ class Memory:
     # ---------------------------------------------------------------------------------------------- accessors
 
     def _make_accessors(self) -> None:
-        symbols, symbolic_pages = self.symbols, self.symbolic_pages
+        symbolic_pages = self.symbolic_pages
         get_plain, get_plain_writable = self._plain.get, self._plain_writable.get
         get_mixed, get_mixed_writable = self._mixed.get, self._mixed_writable.get
         read_page, write_page = self._read_page, self._write_page
@@ -197,7 +212,7 @@ class Memory:
             if offset + size <= PAGE:
                 value = from_bytes(read_page(page, address)[offset : offset + size], "little")
                 shadow = symbolic_pages.get(page)
-                if shadow is None or shadow.find(1, offset, offset + size) < 0:
+                if shadow is None or not any(shadow[offset : offset + size]):
                     return value
             else:
                 first = PAGE - offset
@@ -205,7 +220,7 @@ class Memory:
                 value = from_bytes(low[offset:] + high[: size - first], "little")
                 if page not in symbolic_pages and page + 1 not in symbolic_pages:
                     return value
-                if not any(byte in symbols for byte in range(address, address + size)):
+                if not any(map(self._is_symbolic, range(address, address + size))):
                     return value
             return self._assemble(address, size, value)
 
@@ -247,7 +262,7 @@ class Memory:
             if size <= first:
                 write_page(page, address)[offset : offset + size] = data
                 shadow = symbolic_pages.get(page)
-                touched = shadow is not None and shadow.find(1, offset, offset + size) >= 0
+                touched = shadow is not None and any(shadow[offset : offset + size])
             else:
                 low, high = write_page(page, address), write_page(page + 1, address + first)
                 low[offset:] = data[:first]
@@ -316,7 +331,7 @@ class Memory:
         page = address >> 12
         if symbol is not None:
             self.symbols[address] = symbol
-            self._taint(page)[address & 4095] = 1
+            self._taint(page)[address & 4095] = _TERM
         elif page in self.symbolic_pages:
             self.symbols.pop(address, None)
             self.symbolic_pages[page][address & 4095] = 0
@@ -328,18 +343,41 @@ class Memory:
             self._set(address, None if changed.op == "const" else (changed, byte))
 
     def _unmark(self, address: int, size: int) -> None:
-        for byte in range(address, address + size):
-            self._set(byte, None)
+        while size:
+            page, offset = address >> 12, address & 4095
+            count = min(PAGE - offset, size)
+            shadow = self.symbolic_pages.get(page)
+            if shadow is not None:
+                at = shadow.find(_TERM, offset, offset + count)
+                while at >= 0:
+                    self.symbols.pop(page * PAGE + at, None)
+                    at = shadow.find(_TERM, at + 1, offset + count)
+                shadow[offset : offset + count] = bytes(count)
+            address, size = address + count, size - count
+
+    def _is_symbolic(self, address: int) -> bool:
+        shadow = self.symbolic_pages.get(address >> 12)
+        return shadow is not None and shadow[address & 4095] != 0
+
+    def _symbol(self, address: int) -> tuple[Term, int] | None:
+        """The term in which a byte stands, and where; None if it is an integer."""
+        found = self.symbols.get(address)
+        if found is None and address in self.unwritten and self.symbolic_pages[address >> 12][address & 4095]:
+            self.has_read_unwritten = True
+            return unwritten_byte(address - self.unwritten.start), 0
+        return found
 
     def _assemble(self, address: int, size: int, value: int) -> Value:
-        symbols = self.symbols
+        symbol = self._symbol
         if size == 1:
-            term, byte = symbols[address]
+            found = symbol(address)
+            assert found is not None
+            term, byte = found
             return make(t.extract(8 * byte + 7, 8 * byte, term), value)
         parts: list[Term] = []
         index = size - 1
         while index >= 0:
-            found = symbols.get(address + index)
+            found = symbol(address + index)
             if found is None:
                 parts.append(t.const(value >> 8 * index, 8))
                 index -= 1
@@ -347,7 +385,7 @@ class Memory:
             term, high = found
             low = high
             index -= 1
-            while index >= 0 and low > 0 and symbols.get(address + index) == (term, low - 1):
+            while index >= 0 and low > 0 and symbol(address + index) == (term, low - 1):
                 low -= 1
                 index -= 1
             parts.append(t.extract(8 * high + 7, 8 * low, term))
@@ -382,7 +420,7 @@ class Memory:
             return list(data)
         out: list[Value] = []
         for index, byte in enumerate(data):
-            found = self.symbols.get(address + index)
+            found = self._symbol(address + index)
             if found is None:
                 out.append(byte)
             else:
@@ -411,7 +449,7 @@ class Memory:
         """memmove, keeping the terms that stand in the bytes."""
         data = self.read(source, size)
         marks = (
-            [(i, self.symbols[source + i]) for i in range(size) if source + i in self.symbols]
+            [(i, found) for i in range(size) if (found := self._symbol(source + i)) is not None]
             if self._touches_symbols(source, size)
             else []
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.run import UNSTABLE
+from harness import run
+from harness.run import UNSTABLE, Runner
 from tests.harness.kernel import lab
 
 EXPERIMENTS = {experiment.name: experiment for experiment in lab.experiments("stack")}
@@ -23,3 +24,23 @@ def test_a_path_that_depends_on_unwritten_bytes_says_so(name: str, unstable: boo
     outcome = lab.under_the_model(EXPERIMENTS[name])
     assert outcome.unsupported is None
     assert outcome.marks == ((UNSTABLE,) if unstable else ())
+
+
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [
+        ("branches_on_what_it_never_wrote", 1),
+        ("sends_what_it_never_wrote", 1),
+        ("writes_first", 0),
+        ("reads_and_forgets", 0),
+    ],
+)
+def test_what_depends_on_no_such_byte_is_not_run_again(name: str, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Apart from the part of all runs that is checked."""
+    repeated: list[object] = []
+    repeat = Runner._repeat
+    monkeypatch.setattr(run, "_FIRST_REPEATED", 0)
+    monkeypatch.setattr(run, "_REPEATED", 1 << 30)
+    monkeypatch.setattr(Runner, "_repeat", lambda *arguments: repeated.append(arguments) or repeat(*arguments))
+    lab.under_the_model(EXPERIMENTS[name])
+    assert len(repeated) == times

@@ -37,13 +37,18 @@ kinds = st.sampled_from(["load", "store", "symbol", "copy"])
 actions = st.tuples(kinds, places, places, sizes, st.integers(0, 2**128 - 1))
 
 
-@given(st.lists(actions, max_size=30))
-def test_bytes_go_where_they_belong(steps: list[tuple[str, int, int, int, int]]) -> None:
+# Where nobody has written yet: nowhere, or about the boundary.
+unwritten = st.sampled_from([range(0), range(FIRST * PAGE + PAGE - 10, FIRST * PAGE + PAGE + 5)])
+
+
+@given(st.lists(actions, max_size=30), unwritten)
+def test_bytes_go_where_they_belong(steps: list[tuple[str, int, int, int, int]], never: range) -> None:
     """Against a plain dictionary of bytes, of which each may be a term."""
     m = memory()
+    m.reset(never)
     loads, stores = accessors(m)
     expected: dict[int, int] = {}
-    values: dict[str, int] = {}
+    values: dict[str, int] = {f"?{number}": CONTENT[place % PAGE] for number, place in enumerate(never)}
 
     def bytes_at(where: int, size: int) -> int:
         return sum(expected.get(where + i, CONTENT[(where + i) % PAGE]) << 8 * i for i in range(size))
@@ -157,6 +162,23 @@ def test_reset_forgets_writes_and_symbols() -> None:
     m.reset()
     assert m.load8(FIRST * PAGE) == int.from_bytes(CONTENT[:8], "little")
     assert m.is_original(FIRST)
+
+
+def test_a_byte_is_unwritten_until_it_is_written() -> None:
+    m = memory()
+    place = FIRST * PAGE + 8
+    m.reset(range(place, place + 4))
+    m.store1(place + 1, 0xAA)
+    assert not m.has_read_unwritten
+    found = m.load4(place)
+    assert m.has_read_unwritten
+    assert isinstance(found, Sym)
+    assert found.term.variables == {"?0", "?2", "?3"}
+    assert found.value == int.from_bytes(bytes([CONTENT[8], 0xAA, *CONTENT[10:12]]), "little")
+    m.copy(place + 100, place, 4)
+    assert [isinstance(byte, Sym) for byte in m.read_values(place + 100, 4)] == [True, False, True, True]
+    m.write(place, bytes(4))
+    assert m.load4(place) == 0
 
 
 def test_a_symbolic_address_is_asked_about() -> None:
