@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
 from harness import run
@@ -37,10 +39,8 @@ def test_a_path_that_depends_on_unwritten_bytes_says_so(name: str, unstable: boo
 )
 def test_what_depends_on_no_such_byte_is_not_run_again(name: str, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Apart from the part of all runs that is checked."""
-    repeated: list[object] = []
-    repeat = Runner._repeat
     monkeypatch.setattr(run, "_FIRST_REPEATED", 0)
     monkeypatch.setattr(run, "_REPEATED", 1 << 30)
-    monkeypatch.setattr(Runner, "_repeat", lambda *arguments: repeated.append(arguments) or repeat(*arguments))
-    lab.under_the_model(EXPERIMENTS[name])
-    assert len(repeated) == times
+    with mock.patch.object(Runner, "_repeat", autospec=True, side_effect=Runner._repeat) as repeated:
+        lab.under_the_model(EXPERIMENTS[name])
+    assert repeated.call_count == times
