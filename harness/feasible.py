@@ -59,6 +59,7 @@ class Feasibility:
         self._bitmaps: dict[tuple[tuple[tuple[str, int], ...], Term], int | None] = {}
         self._joined: dict[frozenset[int], Component] = {}
         self._implied: dict[tuple[Term, Term], bool] = {}
+        self._valid: dict[Term, bool] = {}
         self._alive: list[Component] = []  # keeps ids in _joined valid
         self.queries = 0
         self.kept = 0
@@ -212,6 +213,17 @@ class Feasibility:
             return condition in together.conditions
         held = self._bitmap(together.variables, condition)
         return held is not None and together.bitmap & ~held == 0
+
+    def is_valid(self, condition: Term) -> bool:
+        """Whether a condition holds whatever its variables are; False also where the solver cannot tell."""
+        known = self._valid.get(condition)
+        if known is None:
+            try:
+                known = self.solve([t.negate(condition)], ()) is None
+            except GaveUp:
+                known = False
+            self._valid[condition] = known
+        return known
 
     def implies(self, given: Term, condition: Term) -> bool:
         """Whether one condition implies another; False also where that is not seen because they are over many bits."""

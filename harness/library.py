@@ -17,8 +17,9 @@ from harness.machine.compiler import REGISTERS
 from harness.machine.ends import Unsupported
 from harness.machine.machine import Machine
 from harness.machine.values import Sym, Value, concrete, low_bits, make, term_of
-from harness.marks import is_marked
+from harness.marks import between, is_within
 from harness.symbols import imported_functions, vdso_functions
+from harness.texts import Texts
 from soft.solve import terms as t
 
 if TYPE_CHECKING:
@@ -34,16 +35,17 @@ def install(machine: Machine, snapshot: Snapshot, kernel: Callable[[], Kernel]) 
     """Hook everything that this process has."""
     for name, address in vdso_functions(snapshot).items():
         machine.hook(address, _vdso(name, machine, kernel))
-    functions = {
+    texts = Texts(machine.memory)
+    functions: dict[str, Callable[[Machine], Callable[[], Value]]] = {
         "memcpy": _memmove,
         "memmove": _memmove,
         "__memcpy_chk": _memmove,
         "__memmove_chk": _memmove,
         "memset": _memset,
         "__memset_chk": _memset,
-        "strlen": _strlen,
+        "strlen": lambda machine: _strlen(machine, texts),
     }
-    formatting.install(machine, snapshot, kernel)
+    formatting.install(machine, snapshot, kernel, texts)
     locks.install(machine, snapshot)
     sizes = {"malloc": (RDI,), "realloc": (RSI,), "calloc": (RDI, RSI)}
     for address, name in imported_functions(snapshot, frozenset({*functions, *sizes})).items():
@@ -108,7 +110,8 @@ def _copy_some(machine: Machine, target: int, source: int, size: Sym, most: int)
     """
     memory, decisions = machine.memory, machine.decisions
     assert decisions is not None
-    if not (_mapped(machine, source, most, "r") and _mapped(machine, target, most, "w")):
+    sources, targets = range(source, source + most), range(target, target + most)
+    if not (is_within(memory, sources, "r") and is_within(memory, targets, "w")):
         memory.copy(target, source, machine.pin(size))
         return
     new, old = memory.read_values(source, most), memory.read_values(target, most)
@@ -119,11 +122,6 @@ def _copy_some(machine: Machine, target: int, source: int, size: Sym, most: int)
         value = concrete(fresh if index < size.value else stale)
         result.append(make(t.ite(within, term_of(fresh, 8), term_of(stale, 8)), value))
     memory.write_values(target, result)
-
-
-def _mapped(machine: Machine, address: int, size: int, how: str) -> bool:
-    pages = range(address >> 12, (address + max(size, 1) - 1 >> 12) + 1)
-    return all(how in (machine.memory.permissions(page) or "") for page in pages)
 
 
 def _allocate_most(machine: Machine, *slots: int) -> Callable[[], None]:
@@ -156,20 +154,13 @@ def _memset(machine: Machine) -> Callable[[], Value]:
     return memset
 
 
-def _strlen(machine: Machine) -> Callable[[], Value]:
-    """Where a byte is an input, whether it is the last one is decided. Printed text has no zeros in it."""
-    registers, pin, memory = machine.registers, machine.pin, machine.memory
+def _strlen(machine: Machine, texts: Texts) -> Callable[[], Value]:
+    """Where a byte is an input, whether it is the last one is decided. Printed text may be longer for another input."""
+    registers, pin = machine.registers, machine.pin
 
     def strlen() -> Value:
-        start = pin(registers[RDI])
-        length = 0
-        while True:
-            byte = memory.load1(start + length)
-            if isinstance(byte, Sym) and not is_marked(byte.term):
-                assert machine.decisions is not None
-                machine.decisions.branch(t.eq(term_of(byte, 8), t.const(0, 8)), byte.value == 0)
-            if not concrete(byte):
-                return length
-            length += 1
+        decide = machine.decisions.branch if machine.decisions is not None else None
+        length = texts.length(pin(registers[RDI]), decide=decide)
+        return between(length.here, length.least, length.most)
 
     return strlen

@@ -11,7 +11,7 @@ from harness.feasible import Component, Feasibility, GaveUp, Model, depends_only
 from harness.machine.ends import Fault
 from harness.machine.memory import Memory
 from harness.machine.values import Sym, Value, concrete, make, term_of
-from harness.marks import APPROXIMATE, is_marked
+from harness.marks import APPROXIMATE, blur, is_marked, is_within, mark, places, span
 from soft.solve import terms as t
 from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
@@ -110,9 +110,10 @@ class Path:
         """Whether a condition cannot go otherwise here, as far as that is cheap to see."""
         if self._written(condition) is not condition:
             return False
-        if self._is_approximate(condition):
-            return True
         wanted = condition if holds else t.negate(condition)
+        if is_marked(wanted):
+            self._judge(wanted)
+            return True
         return wanted in self._seen or self._feasibility.is_implied(self._components, wanted)
 
     def pin(self, value: Sym) -> int:
@@ -136,20 +137,45 @@ class Path:
     def most(self, value: Sym) -> int | None:
         """An upper bound of a value, or None if none is known that is worth the name."""
         value = self._written_value(value)
-        if value.term.op == "const":
-            return value.value
-        if self._is_approximate(value.term):
-            return None
-        core = narrow_core(value.term)
-        allowed = self._feasibility.allowed_values(self._components, core)
+        if is_marked(value.term):
+            return span(value.term)[1]
+        allowed = self._allowed(value.term)
+        return int(allowed.max()) if allowed is not None and len(allowed) else None
+
+    def bounds(self, value: Sym) -> tuple[int, int]:
+        """The least and the largest number that a value can be, as far as that is cheap to see."""
+        value = self._written_value(value)
+        allowed = None if is_marked(value.term) else self._allowed(value.term)
         if allowed is None or not len(allowed):
-            return None
-        results = allowed if core is value.term else evaluate_vector(value.term, {}, {core: allowed})
-        return int(results.max()) if results is not None else None
+            return span(value.term)
+        return int(allowed.min()), int(allowed.max())
+
+    def _allowed(self, term: Term) -> Array | None:
+        """A superset of the values that a term can have, if they can be listed."""
+        if term.op == "const":
+            return _array(term.args)
+        core = narrow_core(term)
+        allowed = self._feasibility.allowed_values(self._components, core)
+        return allowed if allowed is None or core is term else evaluate_vector(term, {}, {core: allowed})
+
+    def place(self, address: Sym, size: int) -> int:
+        """Where a store through a symbolic address goes."""
+        return address.value if self._places_of(address, size, "w") is not None else self.pin(address)
+
+    def stored(self, address: Sym, size: int) -> None:
+        """After such a store: where its place holds for this input only, so does what stands at all that it may be."""
+        where = self._places_of(address, size, "w")
+        if where is not None:
+            blur(self._memory, where)
+
+    def _places_of(self, address: Sym, size: int, how: str) -> range | None:
+        """All bytes at an address that holds for this input only, if they are known and there."""
+        where = places(address.term, size) if is_marked(address.term) else None
+        return where if where is not None and is_within(self._memory, where, how) else None
 
     def simplify(self, value: Value, given: Term) -> Value:
         """The same value wherever `given` holds: without the choices that it decides."""
-        if isinstance(value, int):
+        if isinstance(value, int) or is_marked(value.term) or is_marked(given):
             return value
         term = value.term
         while term.op == "ite":
@@ -165,6 +191,9 @@ class Path:
     def read(self, address: Sym, size: int) -> Value:
         """A load through a symbolic address: one term over the places that it can reach, if they are few."""
         address = self._written_value(address)
+        if self._places_of(address, size, "r") is not None:
+            unknown = t.concat(*(mark() for _ in range(size)))
+            return Sym(unknown, concrete(self._memory.load(address.value, size)))
         if address.term.op == "const" or self._is_approximate(address.term):
             return self._memory.load(address.value, size)
         core = narrow_core(address.term)
@@ -209,7 +238,10 @@ class Path:
     # ---------------------------------------------------------------------------------------------- decisions
 
     def _decide(self, condition: Term, is_choice: bool) -> None:
-        if condition.op == "const" or condition in self._seen or self._is_approximate(condition):
+        if condition.op == "const" or condition in self._seen:
+            return
+        if is_marked(condition):
+            self._judge(condition)
             return
         self._seen.add(condition)
         before = {name: self._components[name] for name in condition.variables}
@@ -222,6 +254,11 @@ class Path:
             return False
         self.marks[APPROXIMATE] = None
         return True
+
+    def _judge(self, condition: Term) -> None:
+        """A condition on what holds for this input only makes the path approximate, unless it holds for all inputs."""
+        if APPROXIMATE not in self.marks and not self._feasibility.is_valid(condition):
+            self.marks[APPROXIMATE] = None
 
     def alternatives(self) -> list[Job]:
         """The inputs that leave this path at each of its new decisions."""

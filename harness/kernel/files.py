@@ -10,8 +10,8 @@ from harness.kernel.errno import EAGAIN, EBADF, EINVAL, ENOENT, ENOTTY, EPIPE, E
 from harness.kernel.outside import IDLE_POLLS
 from harness.kernel.table import constant, syscall
 from harness.machine.ends import Unsupported
-from harness.machine.values import Sym, Value, concrete
-from harness.marks import APPROXIMATE, is_marked
+from harness.machine.values import Sym, Value, concrete, make, term_of
+from harness.marks import APPROXIMATE, is_marked, is_uncertain
 from soft.solve import terms as t
 from soft.solve.terms import Term
 
@@ -97,6 +97,12 @@ def write_parts(kernel: Kernel, number: int, parts: list[tuple[int, Value]], qui
 
 def _write(kernel: Kernel, description: d.Description, parts: list[tuple[int, Value]]) -> Value:
     pin = kernel.machine.pin
+    if isinstance(description, d.Sink | d.File | d.Null) and any(is_uncertain(size) for _, size in parts):
+        # A log that nobody reads: how much of it there is does not matter, but the agent hears of it.
+        data = gather(kernel, [(address, concrete(size)) for address, size in parts])
+        return _sum(description.write(data), [size for _, size in parts])
+    if parts and is_uncertain(parts[-1][1]):
+        parts = [*parts[:-1], (parts[-1][0], pin(parts[-1][1]))]
     if not parts or not isinstance(parts[-1][1], Sym) or not description.takes_lengths:
         data = gather(kernel, [(address, pin(size)) for address, size in parts])
         return description.write(_presentable(kernel, description, data))
@@ -112,6 +118,16 @@ def _write(kernel: Kernel, description: d.Description, parts: list[tuple[int, Va
     length = _plus(size, len(fixed))
     description.write_some(_presentable(kernel, description, [*fixed, *shown]), length)
     return length
+
+
+def _sum(written: int, sizes: list[Value]) -> Value:
+    """How much was written, as a term of the sizes, if it was all."""
+    if written != sum(map(concrete, sizes)):
+        return written
+    total = t.const(0, 64)
+    for size in sizes:
+        total = t.add(total, term_of(size, 64))
+    return make(total, written)
 
 
 def _presentable(kernel: Kernel, description: d.Description, data: list[Value]) -> list[Value]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.kernel.onset import COUNT, COUNT_NAME, OFFSET, OFFSET_NAME, depends
 from harness.machine.values import Sym, Value, make
+from harness.marks import span
 from harness.pieces import rebuilt
 from soft.solve import terms as t
 from soft.solve.terms import Term
@@ -90,6 +91,20 @@ class Probe:
             return self.path.settled(condition, holds)
         self.branch(condition, holds)
         return True
+
+    def bounds(self, value: Sym) -> tuple[int, int]:
+        if self.path is not None and not depends(value.term):
+            return self.path.bounds(value)
+        return span(value.term)
+
+    def place(self, address: Sym, size: int) -> int:
+        if self.path is not None and not depends(address.term):
+            return self.path.place(address, size)
+        return self.pin(address)
+
+    def stored(self, address: Sym, size: int) -> None:
+        if self.path is not None and not depends(address.term):
+            self.path.stored(address, size)
 
 
 __all__ = ["COUNT", "OFFSET", "Probe", "here", "here_value"]

@@ -50,6 +50,12 @@ class Decisions(Protocol):
 
     def settled(self, condition: Term, holds: bool) -> bool: ...
 
+    def bounds(self, value: Sym) -> tuple[int, int]: ...
+
+    def place(self, address: Sym, size: int) -> int: ...
+
+    def stored(self, address: Sym, size: int) -> None: ...
+
 
 class Machine:
     """`run` executes until something other than a jump happens, and leaves it to `special` to say where to go on."""
@@ -58,6 +64,7 @@ class Machine:
         self.registers: list[Value] = [0] * REGISTER_SLOTS
         self.memory = Memory(source)
         self.memory.on_symbolic_address = self._symbolic_address
+        self.memory.on_symbolic_store = self._symbolic_store
         self.memory.on_code_change = self._forget
         self.blocks: dict[int, Block] = {_BACK: _returned}
         self._hooks: dict[int, Block] = {_BACK: _returned}
@@ -287,8 +294,12 @@ class Machine:
     def _symbolic_address(self, address: Sym, size: int, for_write: bool) -> Value:
         assert self.decisions is not None
         if for_write:
-            return self.decisions.pin(address)
+            return self.decisions.place(address, size)
         return self.decisions.read(address, size)
+
+    def _symbolic_store(self, address: Sym, size: int) -> None:
+        assert self.decisions is not None
+        self.decisions.stored(address, size)
 
     def _compare_and_swap(self, address: Value, expected: Value, new: Value, size: int) -> Value:
         where = self.pin(address)

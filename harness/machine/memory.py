@@ -55,6 +55,7 @@ class Memory:
         self.has_read_unwritten = False
         """Whether this run has looked at a byte that was never written."""
         self.on_symbolic_address: Callable[[Sym, int, bool], Value] | None = None
+        self.on_symbolic_store: Callable[[Sym, int], None] | None = None
         self.on_code_change: Callable[[], None] | None = None
         self._make_accessors()
 
@@ -401,6 +402,8 @@ class Memory:
         assert self.on_symbolic_address is not None
         where = self.on_symbolic_address(address, size, True)
         self.store(where, value, size)
+        if self.on_symbolic_store is not None:
+            self.on_symbolic_store(address, size)
 
     # ---------------------------------------------------------------------------------------------- blocks of bytes
 

@@ -17,7 +17,8 @@ from soft.launch.profile import Profile
 from soft.replay.runner import run
 from soft.scenarios.loader import parse
 from soft.scenarios.model import Scenario
-from soft.trace import evaluate_trace
+from soft.solve.evaluate import evaluate
+from soft.trace import Trace, evaluate_trace
 
 SOURCE = Path(__file__).with_name("printing.c")
 SCENARIO = """
@@ -59,6 +60,12 @@ def target() -> Target:
 
 
 @functools.cache
+def native(way: int, number: int) -> Trace:
+    """What the program really does."""
+    return run(target(), scenario(), values(way, number)).trace
+
+
+@functools.cache
 def runner() -> Runner:
     return Runner(freeze(target(), ports=0), scenario())
 
@@ -67,29 +74,46 @@ def values(way: int, number: int) -> dict[str, int]:
     return {"m0.data.way": way << 8, "m0.data.number": number}
 
 
+@functools.cache
 def outcome(way: int, number: int = 4711) -> Outcome:
     found = runner().run(Job(values(way, number)))
     assert found.unsupported is None
     return found
 
 
-@pytest.mark.parametrize("way", range(7))
+_WAYS = range(18)
+_NUMBERS = (0, 7, 10, 77, 999, 4711, 65535)
+# Ways in which a text, its length or what is behind it comes out or decides.
+_MATTERS = (1, 2, 4, 5, 6, 7, 10, 11, 16)
+
+
+@pytest.mark.parametrize("way", _WAYS)
 @pytest.mark.parametrize("number", [0, 77, 4711])
 def test_the_input_itself_is_as_it_is_natively(way: int, number: int) -> None:
     predicted = evaluate_trace(outcome(way, number).trace, values(way, number))
-    assert predicted == run(target(), scenario(), values(way, number)).trace
+    assert predicted == native(way, number)
 
 
-@pytest.mark.parametrize("way", range(7))
+@pytest.mark.parametrize("way", [way for way in _WAYS if way not in _MATTERS])
+@pytest.mark.parametrize("number", _NUMBERS)
+def test_an_exact_path_tells_about_other_numbers(way: int, number: int) -> None:
+    found = outcome(way)
+    assert found.marks == ()
+    if all(evaluate(condition, values(way, number)) for condition in found.conditions):
+        assert evaluate_trace(found.trace, values(way, number)) == native(way, number)
+
+
+@pytest.mark.parametrize("way", [way for way in _WAYS if way != 13])
 def test_no_condition_is_about_the_number(way: int) -> None:
     assert not any("m0.data.number" in condition.variables for condition in outcome(way).conditions)
 
 
-@pytest.mark.parametrize("way", [1, 2, 4, 5, 6])
+@pytest.mark.parametrize("way", _MATTERS)
 def test_text_that_matters_makes_a_path_approximate(way: int) -> None:
     assert outcome(way).marks == ("approximate",)
 
 
-@pytest.mark.parametrize("way", [0, 3])
-def test_a_log_and_constant_text_do_not(way: int) -> None:
-    assert outcome(way).marks == ()
+def test_digits_that_a_condition_has_counted_are_no_approximation() -> None:
+    found = outcome(13, 321)
+    assert found.marks == ()
+    assert evaluate_trace(found.trace, values(13, 999)) == native(13, 999)

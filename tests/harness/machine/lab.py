@@ -139,6 +139,14 @@ class Recorder:
     def settled(self, condition: Term, holds: bool) -> bool:
         return False
 
+    def bounds(self, value: Sym) -> tuple[int, int]:
+        return 0, value.term.most
+
+    def place(self, address: Sym, size: int) -> int:
+        return self.pin(address)
+
+    def stored(self, address: Sym, size: int) -> None: ...
+
 
 @dataclass
 class End:
