@@ -141,6 +141,7 @@ def _variable(variable: Variable) -> dict[str, Any]:
         "default": variable.default,
         "range": variable.range,
         "in": variable.choices,
+        "except": variable.excluded or None,
         "domain": variable.describe_domain(),
     }
 

@@ -136,7 +136,7 @@ def _pieces(
         yield Variable(f"{variable.name}*", variable.width + 1, 0), (Slice(wildcard, 0, 1), whole)
         return
     cuts = _cuts(variable.width, looks)
-    bound = variable.range is not None or variable.choices is not None
+    bound = variable.range is not None or variable.choices is not None or bool(variable.excluded)
     if bound or not 2 < len(cuts) <= _MOST_SLICES + 1:
         yield variable, ()
         return
@@ -147,7 +147,7 @@ def _pieces(
 
 def _wildcards(scenario: Scenario, conditions: Iterable[Term]) -> dict[str, str]:
     """The fields of matches that conditions look at, as they do at their wildcard bit, and these bits."""
-    free = {v.name: v.width for v in scenario.variables if v.range is None and v.choices is None}
+    free = {v.name: v.width for v in scenario.variables if v.range is None and v.choices is None and not v.excluded}
     pairs = {}
     for name, width in free.items():
         stem, _, last = name.rpartition(".")

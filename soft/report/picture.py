@@ -355,6 +355,8 @@ def _axis(finding: Finding, scene: Scene, part: Part, slices: Sequence[_Slice], 
     segments = [(a, b - 1) for a, b in pairwise(sorted(cut for cut in cuts if low <= cut <= high + 1))]
     if variable is not None and variable.choices is not None and part.whole:
         segments = [(a, b) for a, b in segments if any(a <= choice <= b for choice in variable.choices)]
+    if variable is not None and part.whole:
+        segments = [(a, b) for a, b in segments if a != b or a not in variable.excluded]
     name, show = _shown(finding, scene, part)
     labels = tuple(_label(show, a, b) for a, b in segments)
     place = next((i for i, (a, b) in enumerate(segments) if a <= here <= b), 0)

@@ -286,7 +286,7 @@ class Builder:
         if name in self.variables:
             raise FieldError(f"there are two fields named {name}", (field.name,))
         self.variables[name] = Variable(
-            name, field.bits, value.default, value.range, value.choices, field.kind, field.names
+            name, field.bits, value.default, value.range, value.choices, field.kind, field.names, value.excluded
         )
         return Var(field.bits, name)
 

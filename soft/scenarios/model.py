@@ -28,6 +28,7 @@ class Variable:
     choices: tuple[int, ...] | None = None
     kind: str = "int"  # how people write a value: int, decimal, mac, ipv4 or bytes
     names: Names | None = None
+    excluded: tuple[int, ...] = ()
 
     @property
     def term(self) -> Term:
@@ -38,6 +39,8 @@ class Variable:
         if not 0 <= value < 1 << self.width:
             return False
         if self.range is not None and not self.range[0] <= value <= self.range[1]:
+            return False
+        if value in self.excluded:
             return False
         return self.choices is None or value in self.choices
 
@@ -50,6 +53,7 @@ class Variable:
             limits += [terms.ule(term, terms.const(self.range[1], self.width))]
         if self.choices is not None:
             limits.append(terms.disj(*[terms.eq(term, terms.const(value, self.width)) for value in self.choices]))
+        limits += [terms.ne(term, terms.const(value, self.width)) for value in self.excluded]
         return terms.conj(*limits)
 
     def describe_domain(self) -> str:
@@ -59,6 +63,8 @@ class Variable:
             parts.append(f"{self.show(self.range[0])} to {self.show(self.range[1])}")
         if self.choices is not None:
             parts.append("one of " + ", ".join(map(self.show, self.choices)))
+        if self.excluded:
+            parts.append("not " + ", ".join(map(self.show, self.excluded)))
         return "; ".join(parts)
 
     def show(self, value: int) -> str:
@@ -200,11 +206,16 @@ def digest(
         "openflow": openflow,
         "ports": ports,
         "steps": list(steps),
-        "variables": [[v.name, v.width, v.range, v.choices] for v in sorted(variables, key=lambda v: v.name)],
+        "variables": [_meaning(variable) for variable in sorted(variables, key=lambda v: v.name)],
     }
     if not handshake:
         meaning["handshake"] = False
     return sha256(json.dumps(meaning, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _meaning(variable: Variable) -> list[object]:
+    meaning: list[object] = [variable.name, variable.width, variable.range, variable.choices]
+    return [*meaning, variable.excluded] if variable.excluded else meaning
 
 
 def suggestion(wrong: str, known: Iterable[str]) -> str:

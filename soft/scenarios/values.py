@@ -11,7 +11,7 @@ from soft.scenarios.model import suggestion
 
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
 _NUMBER = re.compile(r"0x[0-9a-fA-F]{1,600}|[0-9]{1,40}")
-_SYMBOLIC_KEYS = ("symbolic", "range", "in", "default")
+_SYMBOLIC_KEYS = ("symbolic", "range", "in", "except", "default")
 _MOST_CHOICES = 1024
 
 
@@ -35,11 +35,12 @@ class Symbolic:
     default: int
     range: tuple[int, int] | None = None
     choices: tuple[int, ...] | None = None
+    excluded: tuple[int, ...] = ()
 
 
 def is_symbolic(value: object) -> bool:
     """Whether a value asks for a variable; its details may still be wrong."""
-    return value == "symbolic" or (isinstance(value, dict) and any(key in value for key in ("symbolic", "range", "in")))
+    return value == "symbolic" or (isinstance(value, dict) and any(key in value for key in _SYMBOLIC_KEYS[:-1]))
 
 
 def field_value(field: Field, value: object) -> int | Symbolic:
@@ -54,7 +55,10 @@ def field_value(field: Field, value: object) -> int | Symbolic:
 def _symbolic(field: Field, table: dict[str, object]) -> Symbolic:
     check_keys(table, _SYMBOLIC_KEYS)
     if not is_symbolic(table) or table.get("symbolic", True) is not True:
-        raise FieldError("a table here says {symbolic = true}, perhaps with range = [low, high], in = [...] or default")
+        raise FieldError(
+            "a table here says {symbolic = true}, perhaps with range = [low, high], in = [...], except = [...] "
+            "or default"
+        )
     limits: tuple[int, int] | None = None
     if "range" in table:
         pair = table["range"]
@@ -66,13 +70,11 @@ def _symbolic(field: Field, table: dict[str, object]) -> Symbolic:
         limits = (low, high)
     choices: tuple[int, ...] | None = None
     if "in" in table:
-        options = table["in"]
-        if not isinstance(options, list) or not 0 < len(options) <= _MOST_CHOICES:
-            raise FieldError(f"in takes a list of 1 to {_MOST_CHOICES} values", ("in",))
-        choices = tuple(sorted({_inner(field, option, "in") for option in options}))
+        choices = _values(field, table, "in")
+    excluded = _values(field, table, "except") if "except" in table else ()
 
     def allowed(candidate: int) -> bool:
-        inside = limits is None or limits[0] <= candidate <= limits[1]
+        inside = candidate not in excluded and (limits is None or limits[0] <= candidate <= limits[1])
         return inside and (choices is None or candidate in choices)
 
     if "default" in table:
@@ -80,12 +82,24 @@ def _symbolic(field: Field, table: dict[str, object]) -> Symbolic:
         if not allowed(default):
             raise FieldError("the default is outside the domain", ("default",))
     else:
-        candidates = [field.default, *(choices or ()), *(limits or ())]
+        # Beside the ends of a range, numbers from its lower end on: one more than can be excluded.
+        low, high = limits or (0, (1 << field.bits) - 1)
+        candidates = [field.default, *(choices or ()), low, high, *range(low, min(high, low + len(excluded)) + 1)]
         found = next((c for c in candidates if allowed(c)), None)
         if found is None:
-            raise FieldError("no value of in = [...] lies within the range", ("in",))
+            if choices is not None:
+                raise FieldError("no value of in = [...] lies within the rest of the domain", ("in",))
+            raise FieldError("except = [...] leaves no value", ("except",))
         default = found
-    return Symbolic(default, limits, choices)
+    return Symbolic(default, limits, choices, excluded)
+
+
+def _values(field: Field, table: dict[str, object], key: str) -> tuple[int, ...]:
+    """The values that `in` or `except` lists."""
+    options = table[key]
+    if not isinstance(options, list) or not 0 < len(options) <= _MOST_CHOICES:
+        raise FieldError(f"{key} takes a list of 1 to {_MOST_CHOICES} values", (key,))
+    return tuple(sorted({_inner(field, option, key) for option in options}))
 
 
 def _inner(field: Field, value: object, key: str) -> int:

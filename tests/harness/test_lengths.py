@@ -49,7 +49,7 @@ def lengths(text: str, *arguments: Value) -> list[Length] | None:
 
 
 @pytest.mark.parametrize("value", [0, 9, 10, 4711, 65535])
-@pytest.mark.parametrize("directive", "%d %u %x %04x %3o %+d %-7d| %.4u %hu %lld %08.3X".split())
+@pytest.mark.parametrize("directive", ["%d", "%u", "%x", "%04x", "%3o", "%+d", "%-7d|", "%.4u", "%hu", "%lld", "%08X"])
 def test_an_integer_is_within_its_bounds(directive: str, value: int) -> None:
     found = lengths(f"a {directive}", number(value))
     assert found is not None

@@ -100,6 +100,7 @@ def test_one_scenario_as_json(tmp_path: Path) -> None:
         "default": 1000,
         "range": [0, 5000],
         "in": None,
+        "except": None,
         "domain": "0 to 5000",
     }
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from soft.errors import SoftError
 from soft.openflow.layout import layout_of
 from soft.scenarios import loader
 from soft.scenarios.model import Probe, Scenario, Send, Wait
+from soft.solve.evaluate import evaluate
 
 CATALOGUE = {name: loader.load(name) for name in loader.names()}
 TABLE_1 = ["packet_out", "stats_request", "set_config", "flow_mod", "eth_flow_mod", "cs_flow_mods", "concrete"]
@@ -111,6 +113,15 @@ def test_every_kind_of_statistics_fits() -> None:
     # Header and type; an empty body, a vendor, a port or a queue, a match with table and port.
     assert scenario.variable("m0.size").choices == (12, 12 + 4, 12 + 8, 12 + 44)
     assert scenario.variable("m0.type").range is None
+
+
+def test_statistics_of_port_0_are_asked_for_and_nicira_is_left_out() -> None:
+    scenario = CATALOGUE["stats_request"]
+    assert scenario.complete({"m0.body.port_no": 0, "m0.body.wildcards": 0x2321})["m0.body.port_no"] == 0
+    with pytest.raises(SoftError, match="not 0x2320"):
+        scenario.complete({"m0.body.wildcards": 0x2320})
+    (domain,) = [term for term in scenario.domain if "m0.body.wildcards" in term.variables]
+    assert [evaluate(domain, {"m0.body.wildcards": value}) for value in (0, 0x2320, 0xFFFF)] == [1, 0, 1]
 
 
 def test_the_variants_of_table_5_share_their_names() -> None:

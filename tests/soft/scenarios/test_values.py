@@ -40,6 +40,9 @@ def test_concrete_values(field: Field, text: object, value: int) -> None:
         ({"range": [3, "max"]}, Symbolic(3, (3, 0xFF00))),
         ({"in": ["flood", 5, 5]}, Symbolic(5, None, (5, 0xFFFB))),
         ({"symbolic": True, "in": [1, 4], "range": [2, 9], "default": 4}, Symbolic(4, (2, 9), (1, 4))),
+        ({"except": [2, "flood"]}, Symbolic(0, None, None, (2, 0xFFFB))),
+        ({"range": [2, 9], "except": [2, 9, 3]}, Symbolic(4, (2, 9), None, (2, 3, 9))),
+        ({"in": [2, 4], "except": [2]}, Symbolic(4, None, (2, 4), (2,))),
     ],
 )
 def test_symbolic_values(value: object, expected: Symbolic) -> None:
@@ -48,6 +51,8 @@ def test_symbolic_values(value: object, expected: Symbolic) -> None:
 
 
 NO_VALUES: list[object] = [1.5, True, None, [1], {}, {"default": 1}, {"symbolic": 1}, "", "flod", "0x", "1" * 41]
+NO_VALUES += [{"except": []}, {"except": 3}, {"range": [3, 4], "except": [3, 4]}, {"in": [3], "except": [3]}]
+NO_VALUES += [{"except": [3], "default": 3}]
 
 
 @pytest.mark.parametrize("value", NO_VALUES)
