@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import select
 import shutil
 import socket
 import subprocess
@@ -31,7 +33,8 @@ from soft.launch.process import (
     uninterrupted,
 )
 from soft.launch.profile import Profile, commands_of
-from soft.launch.quiet import InputQueues, Processes
+from soft.launch.quiet import InputQueues, Processes, nudge
+from soft.launch.reconnect import meeting
 
 # As many as a scenario may ask for.
 MAX_PORTS = 48
@@ -42,6 +45,8 @@ _SEND_TIMEOUT = 2.0
 # Where the clock goes from one deadline to the next, so much of the settle time is waited after each: other threads of
 # an agent have their deadlines too, and 70 seconds have many.
 _TICK_SETTLES = 0.1
+# Longer than an agent that is awake takes for one message of the handshake.
+_NUDGE_EVERY_MS = 3
 
 
 class Agent:
@@ -60,7 +65,9 @@ class Agent:
         end: ControlEnd,
         deadline: float,
         clock: AgentClock | None = None,
+        meet_again: Callable[[float], ControlEnd] | None = None,
     ) -> None:
+        self._nudge_path = None if profile.nudge is None else directory / profile.nudge
         self.profile = profile
         self.directory = directory
         self.pid = pid
@@ -69,6 +76,7 @@ class Agent:
         self._process = process
         self._end = end
         self._deadline = deadline
+        self._meet_again = meet_again
         self._clock = clock
         self._is_stopped = False
         self._pidfd = os.pidfd_open(pid)
@@ -122,7 +130,25 @@ class Agent:
             self.ended,
             self._pidfd,
             self.profile.settle_ms / 1000,
+            None if self._nudge_path is None else functools.partial(nudge, self._nudge_path),
         )
+
+    def reconnect(self, version: int = 0x01) -> bool:
+        """A new control channel in place of the one that was, and the handshake. False if that does not come about."""
+        if self._meet_again is None or self._control is None or self.ended() is not None:
+            return False
+        for part in (self._control, self._processes, self._queues):
+            if part is not None:
+                part.close()
+        self._control = self._exchange = self._processes = self._queues = None
+        self._deadline = time.monotonic() + self.profile.start_timeout_ms / 1000
+        try:
+            self._end = self._meet_again(self._deadline)
+            with contextlib.closing(self._end):
+                self.handshake(version)
+        except SoftError:
+            return False
+        return True
 
     def handshake(self, version: int = 0x01) -> bytes:
         """Hello and features, then whatever else the agent has to say until it is quiet. Returns the features reply."""
@@ -131,6 +157,7 @@ class Agent:
         self._say(shake.greeting, shake)
         while not shake.done:
             try:
+                self._nudge_until_it_speaks()
                 self.control.settimeout(max(0.001, self._deadline - time.monotonic()))
                 data = self.control.recv(1 << 16)
             except TimeoutError:
@@ -154,6 +181,15 @@ class Agent:
         if not burst.quiet:
             raise SoftError(f"The agent does not come to rest after the handshake.{self.last_words()}")
         return shake.features
+
+    def _nudge_until_it_speaks(self) -> None:
+        """Wait for the next words of an agent that may oversleep ours."""
+        if self._nudge_path is None:
+            return
+        poller = select.poll()
+        poller.register(self.control, select.POLLIN)
+        while not poller.poll(_NUDGE_EVERY_MS) and time.monotonic() < self._deadline:
+            nudge(self._nudge_path)
 
     def _answer(self, shake: Handshake, data: bytes) -> bytes:
         try:
@@ -305,7 +341,8 @@ def _launch(
     for port in ports:
         stack.callback(port.close)
     places = {"dir": str(directory), "here": str(profile.directory.absolute()), "binary": str(binary)}
-    end = ControlEnd(profile.connection, fill(profile.address, places), directory, namespace)
+    address = fill(profile.address, places)
+    end = ControlEnd(profile.connection, address, directory, namespace)
     stack.callback(end.close)
     values = {**places, **end.placeholders(), **{f"port{plan.number}": plan.spec for plan in plans}}
     settings = {key: fill(text, values) for key, text in profile.environment.items()}
@@ -333,7 +370,9 @@ def _launch(
     for port in ports:
         port.attach(max(0.1, deadline - time.monotonic()))
     pid = _control_pid(profile.control_process, process, directory, deadline)
-    agent = Agent(profile, directory, process, pid, {port.number: port for port in ports}, end, deadline, clock)
+    numbered = {port.number: port for port in ports}
+    meet_again = meeting(profile, end, address, directory, namespace, helpers)
+    agent = Agent(profile, directory, process, pid, numbered, end, deadline, clock, meet_again)
     stack.callback(agent.close)
     return agent
 

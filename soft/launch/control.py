@@ -23,17 +23,23 @@ class ControlEnd:
     """Where agent and controller meet. For an agent that connects out we listen before it is started."""
 
     def __init__(
-        self, connection: Literal["connect", "listen"], address: str, directory: Path, namespace: Namespace | None
+        self,
+        connection: Literal["connect", "listen"],
+        address: str,
+        directory: Path,
+        namespace: Namespace | None,
+        name: str = "control",
     ) -> None:
         self._namespace = namespace
         self._listener: socket.socket | None = None
         self.kind, _, rest = address.partition(":")
         self.connection = connection
-        self.path = directory / (rest or "control")
+        self.path = directory / (rest or name)
         self.tcp_port = 0
         if self.kind == "tcp":
             self._choose_tcp(int(rest) if rest else 0)
         elif connection == "connect":
+            self.path.unlink(missing_ok=True)
             self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self._listener.bind(str(self.path))
             self._listener.listen(1)

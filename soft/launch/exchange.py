@@ -17,6 +17,8 @@ FLOOD_BYTES = 1 << 20
 FLOOD_PACKETS = 2000
 # An agent that sleeps with something unread may be one that looks only now and then; it gets this many settle times.
 _UNREAD_PATIENCE = 75
+# Seconds that an agent sleeps with something unread before it is nudged, each time; one that was woken is up sooner.
+_NUDGE_AFTER = 0.002
 
 
 @dataclass(slots=True)
@@ -59,7 +61,9 @@ class Exchange:
         ended: Callable[[], str | None],
         pidfd: int,
         settle: float,
+        nudge: Callable[[], None] | None = None,
     ) -> None:
+        self._nudge = nudge
         self._control: socket.socket | None = control
         self._ports = ports
         self._processes = processes
@@ -85,6 +89,7 @@ class Exchange:
         pause = 0.00003
         still_since: float | None = None
         last_output = float("-inf")
+        nudged = begin
         while True:
             # The order matters. An agent that is being woken still seems to sleep, so whether it has read everything is
             # asked first; and what it sent before it slept is in what is read last.
@@ -108,6 +113,9 @@ class Exchange:
                 if left <= 0:
                     burst.quiet = True
                     return burst
+                if not read and self._nudge is not None and now - max(still_since, nudged) > _NUDGE_AFTER:
+                    self._nudge()
+                    nudged = now
                 self._poller.poll(min(left * 1000, 5.0 if read else 1.0))
             else:
                 still_since = None

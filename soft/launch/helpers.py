@@ -38,6 +38,11 @@ class Helpers:
         self._deadline = deadline
         self._started = 0
 
+    def later(self, values: Mapping[str, str], deadline: float) -> Helpers:
+        """For commands while the agent runs: some placeholders are others now, and the start's deadline has passed."""
+        merged = {**self._values, **values}
+        return Helpers(self._profile, merged, self._ports, self._directory, self._environment, self._enter, deadline)
+
     def start(
         self,
         command: Sequence[str],

@@ -65,6 +65,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Files to write before anything runs: path (below {dir}) and content."""
     before: tuple[Command | tuple[str, ...], ...] = ()
     after_start: tuple[Command | tuple[str, ...], ...] = ()
+    reconnect: tuple[Command | tuple[str, ...], ...] | None = None
+    """Commands after which a running agent meets its controller anew, at another {controller} if it is the one that
+    connects. Empty if none are needed; without this key an agent whose channel is closed is started again."""
     ready: Ready | None = None
     """By default an agent is ready when the control channel is there."""
     start_timeout_ms: int = 5000
@@ -73,6 +76,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     answers everything before it sleeps again."""
     sleeps: bool = True
     """False for an agent that polls without ever sleeping: only silence for `settle_ms` tells then that it is quiet."""
+    nudge: str | None = None
+    """A UNIX socket in {dir} that the agent listens on beside its channel. An agent that sleeps with something unread,
+    because it looks at its channel only now and then, is woken by a connection to it."""
     control_process: str | None = None
     """The command name of the process that owns the control channel, if it is not the one started."""
     stub: tuple[str, ...] = ()
@@ -196,8 +202,9 @@ def _check_ready(ready: Ready, where: str, source: str) -> None:
 
 
 def _all_commands(profile: Profile) -> Iterator[tuple[str, Command]]:
-    for key, entries in (("before", profile.before), ("after_start", profile.after_start)):
-        for index, command in enumerate(commands_of(entries)):
+    lists = {"before": profile.before, "after_start": profile.after_start, "reconnect": profile.reconnect}
+    for key, entries in lists.items():
+        for index, command in enumerate(commands_of(entries or ())):
             yield f"{key}[{index}]", command
 
 

@@ -6,7 +6,9 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import socket
 from collections.abc import Iterable
+from pathlib import Path
 
 _FIONREAD = 0x541B
 _SYS_PIDFD_GETFD = 438
@@ -65,6 +67,13 @@ class Processes:
 def _waits(syscall: bytes) -> bool:
     """The content of /proc/PID/syscall: `running`, or the call's number and arguments; empty after the end."""
     return not syscall or syscall.split(b" ", 1)[0] in _WAITING
+
+
+def nudge(path: Path) -> None:
+    """Wake an agent by a connection to a UNIX socket of its own, closed at once."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        caller.setblocking(False)
+        caller.connect(str(path))
 
 
 class InputQueues:

@@ -33,34 +33,38 @@ class Reset:
 
     features: bytes
     config: bytes
+    patience: float = _PATIENCE
+    """Seconds until a switch that is quiet must have answered; 0 where quiet is known to be more than silence."""
 
     @staticmethod
-    def of(live: Live, openflow: str) -> Reset | None:
+    def of(live: Live, openflow: str, patience: float = _PATIENCE) -> Reset | None:
         """The state that a switch is in now; None if it does not tell, has rules already, or speaks another version."""
         if openflow != "1.0":
             return None
-        answer = _ask(live, [_message(_FEATURES_REQUEST), _message(_GET_CONFIG), _flow_stats()])
-        return Reset(answer[0], answer[1]) if answer is not None and not answer[2] else None
+        answer = _ask(live, [_message(_FEATURES_REQUEST), _message(_GET_CONFIG), _flow_stats()], patience)
+        return Reset(answer[0], answer[1], patience) if answer is not None and not answer[2] else None
 
     def apply(self, live: Live) -> bool:
         """Put the switch back. False if it does not prove that it is there."""
         commands = [_delete_all(), _message(_SET_CONFIG, self.config)]
         commands += [_port_mod(port) for port in _ports(self.features)]
-        return _ask(live, [*commands, _message(_FEATURES_REQUEST), _message(_GET_CONFIG), _flow_stats()]) == (
-            self.features, self.config, b""
-        )  # fmt: skip
+        questions = [_message(_FEATURES_REQUEST), _message(_GET_CONFIG), _flow_stats()]
+        return _ask(live, [*commands, *questions], self.patience) == (self.features, self.config, b"")
 
 
-def _ask(live: Live, requests: list[bytes]) -> tuple[bytes, bytes, bytes] | None:
+def _ask(live: Live, requests: list[bytes], patience: float) -> tuple[bytes, bytes, bytes] | None:
     """Send, and wait for quiet behind a barrier. Bodies of the features, the configuration and the rules."""
     try:
         live.send(b"".join(requests) + _message(_BARRIER_REQUEST))
         bodies: dict[int, bytes] = {}
         buffer = b""
-        deadline = time.monotonic() + _PATIENCE
-        while _BARRIER_REPLY not in bodies and time.monotonic() < deadline:
+        deadline = time.monotonic() + patience
+        while _BARRIER_REPLY not in bodies:
             burst = live.collect(_PATIENCE)
             if burst.closed or burst.ended is not None or not burst.quiet:
+                return None
+            # It may take us for the rest of an earlier message, and wait for more.
+            if not burst.control and time.monotonic() > deadline:
                 return None
             buffer += burst.control
             while len(buffer) >= _HEADER.size:

@@ -18,6 +18,7 @@ from soft.launch.agent import Agent, start
 from soft.launch.clock import MOVED_CLOCK
 from soft.launch.exchange import Burst
 from soft.launch.find import Target
+from soft.openflow.layout import layout_of
 from soft.openflow.normalise import normalise
 from soft.replay.reset import Reset
 from soft.replay.rewind import Moment, mark, rewind
@@ -126,7 +127,8 @@ class AgentStage:
             return None
         raw = play(kept.agent, self._scenario.bind(values), kept.before, patience=self._patience)
         kept.used = True
-        if any(isinstance(event, Close | Crash | Hang | Flood) for event in raw):
+        kept.closed = any(isinstance(event, Close) for event in raw)
+        if any(isinstance(event, Crash | Hang | Flood) for event in raw):
             self._drop()
         return normalise(raw, self._scenario.openflow)
 
@@ -155,10 +157,11 @@ class AgentStage:
             return self._kept
         self._drop()
         agent, before = self._start()
+        openflow = self._scenario.openflow
         if (moment := mark(agent)) is not None:
-            self._kept = _Kept(agent, before, moment)
-        elif self._scenario.handshake and (reset := Reset.of(agent, self._scenario.openflow)) is not None:
-            self._kept = _Kept(agent, before, reset)
+            self._kept = _Kept(agent, before, moment, openflow)
+        elif self._scenario.handshake and (reset := Reset.of(agent, openflow, patience=0)) is not None:
+            self._kept = _Kept(agent, before, reset, openflow)
         else:
             self._drop()
         return self._kept
@@ -175,14 +178,22 @@ class _Kept:
     agent: Agent
     before: Burst
     way: Moment | Reset
+    openflow: str
     used: bool = False
+    closed: bool = False
+    """The agent has closed its control channel."""
 
     def put_back(self) -> bool:
-        if not self.used:
-            return True
-        try:
-            back = rewind(self.agent, self.way) if isinstance(self.way, Moment) else self.way.apply(self.agent)
-        except SoftError:
-            return False
-        self.used = not back
-        return back
+        if self.used:
+            try:
+                self.used = not self._go(self.way)
+            except SoftError:
+                return False
+        return not self.used
+
+    def _go(self, way: Moment | Reset) -> bool:
+        if isinstance(way, Moment):
+            return not self.closed and rewind(self.agent, way)
+        # Half a message may be left in the channel, and whatever follows is no message then: another channel is clean.
+        version = layout_of(self.openflow).version
+        return (not self.closed and way.apply(self.agent)) or (self.agent.reconnect(version) and way.apply(self.agent))

@@ -1,8 +1,10 @@
 """A switch of a few lines, deliberately unlike ours, for tests of everything between an agent and a trace.
 
 Run as a script: `fake_agent.py (--connect|--listen) ADDRESS [--port N=SPEC]...`. An echo request is answered; its data
-may be an order: crash, exit, close, hang, flood, late, split, child, refuse. A frame that comes in on a port goes out
-of the next one. --greet NAME changes how it shakes hands.
+may be an order: crash, exit, close, hang, flood, late, split, child, refuse, or leave: it closes its channel and comes
+back where it listens, or where the file `again` says. A frame that comes in on a port goes out
+of the next one. --greet NAME changes how it shakes hands; a drowsy one reads its channel only when somebody connects to
+the socket `bell`.
 """
 
 from __future__ import annotations
@@ -60,15 +62,43 @@ class Port:
             self.socket.send(frame)
 
 
-def open_control(connect: str | None, listen: str | None) -> socket.socket:
-    kind, _, rest = (connect or listen or "").partition(":")
+class Left(Exception):
+    """The channel was closed, and there shall be another."""
+
+
+def address_of(text: str) -> tuple[socket.AddressFamily, str | tuple[str, int]]:
+    kind, _, rest = text.partition(":")
     host, _, port = rest.partition(":")
-    address: str | tuple[str, int] = rest if kind == "unix" else (host, int(port))
-    end = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET, socket.SOCK_STREAM)
+    return (socket.AF_UNIX, rest) if kind == "unix" else (socket.AF_INET, (host, int(port)))
+
+
+def open_again(listen: str | None) -> socket.socket:
+    if listen:
+        return open_control(None, listen)
+    while True:
+        time.sleep(0.001)
+        if os.path.exists("again"):
+            with open("again") as file:
+                text = file.read()
+            if text.endswith("\n"):
+                os.unlink("again")
+                return open_control(text.strip(), None)
+
+
+def wait_for_the_bell(bell: socket.socket) -> None:
+    caller, _ = bell.accept()
+    caller.close()
+
+
+def open_control(connect: str | None, listen: str | None) -> socket.socket:
+    family, address = address_of(connect or listen or "")
+    end = socket.socket(family, socket.SOCK_STREAM)
     if connect:
         end.connect(address)
         return end
     end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if isinstance(address, str) and os.path.exists(address):
+        os.unlink(address)
     end.bind(address)
     end.listen(1)
     return end.accept()[0]
@@ -87,6 +117,9 @@ def obey(order: bytes, control: socket.socket, xid: int) -> None:
         control.shutdown(socket.SHUT_RDWR)
         control.close()
         signal.pause()
+    elif order == b"leave":
+        control.close()
+        raise Left
     elif order == b"hang":
         while True:
             pass
@@ -132,16 +165,31 @@ def main() -> None:
     if options.greet == "die":
         sys.exit("no licence found")
     ports = [Port(int(text.partition("=")[0]), text.partition("=")[2]) for text in options.port]
+    bell = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if options.greet == "drowsy":
+        bell.bind("bell")
+        bell.listen(8)
     control = open_control(options.connect, options.listen)
-    if options.greet != "mute":
-        control.sendall(message(HELLO, 1, version=4 if options.greet == "new" else 0 if options.greet == "old" else 1))
+    while True:
+        try:
+            serve(control, ports, options.greet, bell)
+            return
+        except Left:
+            control = open_again(options.listen)
+
+
+def serve(control: socket.socket, ports: list[Port], greet: str, bell: socket.socket) -> None:
+    if greet != "mute":
+        control.sendall(message(HELLO, 1, version=4 if greet == "new" else 0 if greet == "old" else 1))
     selector = selectors.DefaultSelector()
     selector.register(control, selectors.EVENT_READ)
     for port in ports:
         selector.register(port.socket, selectors.EVENT_READ, port)
     buffer = b""
     while True:
-        for key, _ in selector.select():
+        if greet == "drowsy":
+            wait_for_the_bell(bell)
+        for key, _ in selector.select(0 if greet == "drowsy" else None):
             if key.data is not None:
                 frame = key.data.receive()
                 target = ports[(ports.index(key.data) + 1) % len(ports)]
@@ -156,7 +204,7 @@ def main() -> None:
                 length = int.from_bytes(buffer[2:4], "big")
                 kind, xid = buffer[1], int.from_bytes(buffer[4:8], "big")
                 body, buffer = buffer[8:length], buffer[length:]
-                answer(control, options.greet, kind, xid, body)
+                answer(control, greet, kind, xid, body)
 
 
 if __name__ == "__main__":

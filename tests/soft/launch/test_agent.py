@@ -57,6 +57,13 @@ def test_echo_requests_of_the_agent_are_answered_in_the_handshake() -> None:
         assert agent.handshake()[1] == 6
 
 
+def test_an_agent_that_oversleeps_its_controller_is_nudged() -> None:
+    with start(profile(greet="drowsy", extra='nudge = "bell"'), PYTHON, 1) as agent:
+        assert agent.handshake()[1] == 6
+        agent.send(ECHO)
+        assert agent.collect(2).control == REPLY
+
+
 def test_a_fixed_tcp_port_in_a_namespace_of_its_own() -> None:
     chosen = profile(address="tcp:6633", extra="namespace = true")
     with start(chosen, PYTHON, 1) as first, start(chosen, PYTHON, 1) as second:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from soft.launch.find import find
 from soft.replay.stage import AgentStage, Observation, observe
-from soft.scenarios.loader import parse
-from soft.trace import Crash, Trace
+from soft.scenarios.loader import load, parse
+from soft.trace import Close, Crash, Trace
 from tests.soft.launch.lab import processes_of
 from tests.soft.replay import lab
 
@@ -54,6 +55,17 @@ def test_a_disagreement_is_one_on_fresh_agents() -> None:
         observation = observe(stage, lab.values("n"), (), tries=2)
         assert observation == Observation((), ONE, tries=2)
         assert not observation.agrees
+
+
+def test_a_closed_channel_and_half_a_message_do_not_cost_a_start() -> None:
+    scenario = load("short_symb")
+    close: Trace = (Close(0),)
+    with AgentStage(find("ovs-vswitchd"), scenario) as stage:
+        for _ in range(2):
+            # A length of 0 is none. One of 8 leaves two bytes of the ten in the channel.
+            assert observe(stage, scenario.complete({"m0.length": 0}), close) == Observation(close, close, tries=0)
+            assert observe(stage, scenario.complete({"m0.type": 3, "m0.length": 8}), ()).tries == 0
+        assert stage.started == 1
 
 
 def test_agents_need_not_be_kept() -> None:
