@@ -8,7 +8,7 @@ code, a crash's signal, silence).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from soft.bundle.model import group_key
@@ -25,6 +25,7 @@ _ERROR, _PACKET_IN, _STATS_REPLY = 1, 10, 17
 # Errors that are named one by one before they are just errors.
 _MOST_ERRORS = 3
 _MISS = "packet_in no_match"
+_ABOUT = "error about "
 _DELIVERY = 3  # the rank of what happens to packets, see `_rank`
 
 
@@ -43,37 +44,40 @@ class Way:
 
 
 def kinds(trace: Trace) -> tuple[Kind, ...]:
-    """A trace in kind. Packets of one step count as one or as several."""
+    """A trace in kind. Packets that leave one after the other count once."""
     result: list[Kind] = []
-    packets = Counter(event.step for event in trace if isinstance(event, Packet))
     for event in trace:
-        kind = _kind(event, packets)
+        kind = _kind(event)
         if not (isinstance(event, Packet) and result and result[-1] == kind):
             result.append(kind)
     return tuple(result)
 
 
 def way_of(left: Trace, right: Trace) -> Way:
-    a, b = kinds(left), kinds(right)
-    if a != b:
-        only = Counter(a) - Counter(b), Counter(b) - Counter(a)
-        if not any(only):
-            return Way(a, b, "order")
-        first = min(_rank(kind) for side in only for kind in side)
-        sides = [tuple(sorted({kind for kind in side if _rank(kind) == first})) for side in only]
+    a, b = _placed(left), _placed(right)
+    only = a - b, b - a
+    if any(only):
+        # A packet that leaves through one port more has the cause of that one: what both forward is no part of it.
+        shown = [{kind for kind, _ in side} for side in only]
+        first = min(_rank(kind) for side in shown for kind in side)
+        sides = [tuple(sorted(kind for kind in side if _rank(kind) == first)) for side in shown]
         if not all(sides):
             # What one agent does and the other does not at all has one cause, wherever a packet goes to and whatever
             # the error is called.
             sides = [general(side) for side in sides]
-        return Way(sides[0], sides[1], "")
+        return Way(sides[0], sides[1], "ports" if sides[0] == sides[1] else "")
+    if (orders := (kinds(left), kinds(right)))[0] != orders[1]:
+        return Way(*orders, "order")
     shapes = group_key(left), group_key(right)
-    if [event[:3] for event in shapes[0]] != [event[:3] for event in shapes[1]]:
-        both = tuple(sorted({kind for kind in a if kind[1] == "packet"}))
-        return Way(both, both, "ports")
     pairs = [(x, y) for x, y in zip(left, right, strict=True) if x != y]
     both = tuple(sorted(set(kinds(tuple(x for x, _ in pairs)))))
     longer = any(x[3] != y[3] for x, y in zip(*shapes, strict=True) if x[3] >= 0 and y[3] >= 0)
     return Way(both, both, "lengths" if longer else "bytes")
+
+
+def _placed(trace: Trace) -> Counter[tuple[Kind, int]]:
+    """The events in kind, packets with their ports."""
+    return Counter((_kind(event), event.port if isinstance(event, Packet) else 0) for event in trace)
 
 
 def general(kinds: Iterable[Kind]) -> tuple[Kind, ...]:
@@ -86,7 +90,32 @@ def _general(kind: Kind) -> Kind:
     step, what, detail = kind
     if _rank(kind) == _DELIVERY:
         return step, "delivery", ""
-    return (step, what, "error") if detail.startswith("error ") else kind
+    if detail.startswith("error ") and not detail.startswith(_ABOUT):
+        return step, what, f"{_ABOUT}{_blamed(detail)}"
+    return kind
+
+
+def cause(kinds: Iterable[Kind], scenario: Scenario) -> tuple[Kind, ...]:
+    """Kinds by which causes are told apart. An answer is one, whatever was asked for.
+
+    A packet that a message carries is delivered also if no rule matches it; for a probe, that tells of a missing rule.
+    """
+    found = set()
+    for kind in general(kinds):
+        step, what, detail = kind
+        if detail == _MISS and not isinstance(scenario.steps[step], Probe):
+            kind = step, "delivery", ""
+        elif what == "message" and detail != _MISS and not detail.startswith(_ABOUT):
+            kind = step, what, "answer"
+        found.add(kind)
+    return tuple(sorted(found))
+
+
+def _blamed(detail: str) -> str:
+    """What an error says is wrong: a part of the message, such as an action, or the request as a whole."""
+    kind = detail.removeprefix("error ").partition("/")[0]
+    part = kind.removeprefix("bad_")
+    return "the request" if part == kind or part == "request" else f"its {part}"
 
 
 def _rank(kind: Kind) -> int:
@@ -98,12 +127,12 @@ def _rank(kind: Kind) -> int:
     return _DELIVERY if kind[1] == "packet" or kind[2].startswith("packet_in") else 1
 
 
-def _kind(event: Event, packets: Counter[int]) -> Kind:
+def _kind(event: Event) -> Kind:
     match event:
         case Message(step, payload):
             return step, "message", _message(payload)
         case Packet(step, _, _):
-            return step, "packet", "" if packets[step] == 1 else "several"
+            return step, "packet", ""
         case Crash(step, reason):
             return step, "crash", reason
         case Close(step) | Hang(step) | Flood(step):
@@ -200,33 +229,50 @@ def first_difference(left: Trace, right: Trace) -> Difference:
 def clauses(left: Trace, right: Trace, scenario: Scenario, *, ports: bool = True) -> tuple[str, str]:
     """What each of two agents does that the other does not, as clauses without subject: "is silent"."""
     only = _without(left, right), _without(right, left)
-    if all(only) and kinds(left) == kinds(right) and group_key(left) == group_key(right):
+    if all(only) and [event[:3] for event in group_key(left)] == [event[:3] for event in group_key(right)]:
         at = first_difference(left, right)
-        return _content(left[at.event], at, scenario), _content(right[at.event], at, scenario)
+        a, b = left[at.event], right[at.event]
+        if isinstance(a, Message | Packet) and isinstance(b, Message | Packet) and kinds(left) == kinds(right):
+            tell = _content if a.payload.size == b.payload.size else _size
+            return tell(a, at, scenario), tell(b, at, scenario)
     return (
         _clause(only[0], bool(left), scenario, ports),
         _clause(only[1], bool(right), scenario, ports),
     )
 
 
-def way_clauses(
-    way: Way, left: Iterable[tuple[Kind, ...]], right: Iterable[tuple[Kind, ...]], scenario: Scenario
-) -> tuple[str, str] | None:
-    """What only one of two agents does in a region that holds several behaviours, given what they show there in kind.
+Met = tuple[tuple[Kind, ...], tuple[Kind, ...]]  # what two agents show in kind
 
-    None if both do something: that has to be told by an example.
+
+def way_clauses(way: Way, met: Iterable[Met], scenario: Scenario) -> tuple[str, str] | None:
+    """What two agents do in a region that holds several behaviours, given what they show there in kind.
+
+    None if they do the same in kind: that has to be told by an example.
     """
-    if bool(way.left) == bool(way.right):
+    if way.what:
         return None
-    acting, other = (left, right) if way.left else (right, left)
-    wanted = set(way.left or way.right)
-    options = sorted({kind for shown in acting for kind in shown if kind in wanted or _general(kind) in wanted})
-    words = _options(options, scenario)
-    rest = "does not" if any(other) else "is silent"
-    return (words, rest) if way.left else (rest, words)
+    pairs = list(met)
+    left = _side_clause(way.left, pairs, scenario)
+    right = _side_clause(way.right, [pair[::-1] for pair in pairs], scenario)
+    return left, right
+
+
+def _side_clause(shown: Iterable[Kind], met: Sequence[Met], scenario: Scenario) -> str:
+    wanted = set(cause(shown, scenario))
+    if not wanted:
+        return "does not" if any(mine for mine, _ in met) else "is silent"
+    options: set[Kind] = set()
+    for mine, other in met:
+        kinds = [kind for kind in mine if wanted.intersection(cause([kind], scenario))]
+        # What the other agent shows too is told only if there is nothing else: it does it more often.
+        options.update([kind for kind in kinds if kind not in other] or kinds)
+    return _options(sorted(options), scenario)
 
 
 def _options(options: list[Kind], scenario: Scenario) -> str:
+    # An error whose code depends on the input is told by those of its type that are known, if there are any.
+    known = {kind[2].partition("/")[0] for kind in options if not kind[2].endswith("/?")}
+    options = [kind for kind in options if not kind[2].endswith("/?") or kind[2].partition("/")[0] not in known]
     errors = list(dict.fromkeys(kind[2].removeprefix("error ") for kind in options if kind[2].startswith("error ")))
     if len(errors) > 1 and len(errors) == len({kind[2] for kind in options}):
         named = f" ({', '.join(errors[:-1])} or {errors[-1]})" if len(errors) <= _MOST_ERRORS else ""
@@ -305,14 +351,20 @@ def _words(event: Event, scenario: Scenario) -> str:
             raise AssertionError("packets are put into words together")
 
 
-def _content(event: Event, at: Difference, scenario: Scenario) -> str:
+def _content(event: Message | Packet, at: Difference, scenario: Scenario) -> str:
     """Two payloads that differ in bytes: what is sent, and from where on it differs."""
-    assert isinstance(event, Message | Packet)
     data = event.payload.concrete() or b""
     byte = at.byte or 0
     what = _forwards(event.step, [], scenario, False) if isinstance(event, Packet) else _words(event, scenario)
     shown = data[byte : byte + 4].hex()
     return f"{what} with {shown or 'nothing'} from byte {byte} on"
+
+
+def _size(event: Message | Packet, at: Difference, scenario: Scenario) -> str:
+    """Two payloads of other lengths: what is sent, and how much."""
+    if isinstance(event, Packet):
+        return f"{_forwards(event.step, [], scenario, False)} in {event.payload.size} bytes"
+    return f"{_words(event, scenario)} in a message of {event.payload.size} bytes"
 
 
 def _listed(parts: Iterable[str]) -> str:

@@ -11,7 +11,8 @@ from soft import __version__
 from soft.bundle.model import Bundle
 from soft.bundle.terms_file import TermWriter
 from soft.crosscheck.behaviour import clauses, first_difference, kinds, severity
-from soft.crosscheck.cluster import Draft, cluster, identifier
+from soft.crosscheck.cause import Draft, identifier
+from soft.crosscheck.cluster import cluster
 from soft.crosscheck.compare import Explained, Result, compare
 from soft.crosscheck.model import (
     FORMAT,

@@ -8,7 +8,7 @@ The schema, from the outside in (every key below is always there; sequences keep
   the input space about which nothing is proved, each with an example input.
 - `Finding`: a region of inputs in which two agents differ in one way; an example input with its bytes, what each agent
   does with it, and the region in terms of fields.
-- `Cluster`: findings with one cause: the same pair of behaviours, the same deciding fields or a constraint in common.
+- `Cluster`: findings with one cause: one pair of behaviours, made by the same unusual values or fields.
 
 Numbers are integers (values of fields may have more than 64 bits), bytes are hexadecimal strings, names of files are
 relative to the folder of findings.json. Reading is safe for files of strangers: sizes are bounded, nothing unknown is
@@ -232,8 +232,8 @@ class Finding(_Struct, frozen=True):
 
 
 class Cluster(_Struct, frozen=True):
-    """Findings with one cause. `heading`, read alone, says what differs; `fields` decide in all of its findings;
-    `folder` holds its files.
+    """Findings with one cause. `heading`, read alone, says what differs; `fields` are those that decide, in all of its
+    findings or in some; `folder` holds its files.
 
     `odd_one_out` is the agent that differs from all others while these agree, if more than two were compared. `covered`
     says that every input on which the agents differ in this way lies in the region of some finding.

@@ -499,8 +499,11 @@ class Explainer:
         return union(*good), union(*bad)
 
     def _related(self, box: Box, example: Input, way: Way) -> Box:
-        """A box in which two fields have the same one value may be a part of one in which they are just equal."""
-        names = [name for name, allowed in box.fields.items() if count(allowed) == 1]
+        """A box in which two fields have the same one value may be a part of one in which they are just equal.
+
+        So it may if they have other values besides, for other reasons: these are regions of their own.
+        """
+        names = [name for name, allowed in box.fields.items() if single(example[name])[0] in allowed]
         for number, left in enumerate(names):
             for right in names[:number]:
                 if self._comparable(left, right) and example[left] == example[right]:
