@@ -16,8 +16,9 @@ from harness.kernel.files import MOST_SYMBOLIC
 from harness.machine.compiler import REGISTERS
 from harness.machine.ends import Unsupported
 from harness.machine.machine import Machine
+from harness.machine.memory import Memory
 from harness.machine.values import Sym, Value, concrete, low_bits, make, term_of
-from harness.marks import between, is_within
+from harness.marks import UNSTABLE, between, is_within
 from harness.symbols import imported_functions, vdso_functions
 from harness.texts import Texts
 from soft.solve import terms as t
@@ -28,7 +29,13 @@ if TYPE_CHECKING:
 # An allocation of symbolic size is as large as it can be, if that is not more than this: a message has up to 64 kB.
 _MOST_ALLOCATED = 1 << 17
 
-RDI, RSI, RDX = (REGISTERS[name] for name in ("rdi", "rsi", "rdx"))
+# A size from here on is a negative one: a difference that went wrong. Added to an address it leads to one below, so
+# that libc's functions over bytes, which begin at both ends, may end without having met a page that is not there. Where
+# they end is another matter for each processor. So the frozen process's own code runs, and the path is unstable.
+_NEGATIVE = (1 << 64) - (1 << 47)
+_PIECE = 1 << 16
+
+RDI, RSI, RDX, RCX = (REGISTERS[name] for name in ("rdi", "rsi", "rdx", "rcx"))
 
 
 def install(machine: Machine, snapshot: Snapshot, kernel: Callable[[], Kernel]) -> None:
@@ -36,21 +43,21 @@ def install(machine: Machine, snapshot: Snapshot, kernel: Callable[[], Kernel]) 
     for name, address in vdso_functions(snapshot).items():
         machine.hook(address, _vdso(name, machine, kernel))
     texts = Texts(machine.memory)
-    functions: dict[str, Callable[[Machine], Callable[[], Value]]] = {
-        "memcpy": _memmove,
-        "memmove": _memmove,
-        "__memcpy_chk": _memmove,
-        "__memmove_chk": _memmove,
-        "memset": _memset,
-        "__memset_chk": _memset,
-        "strlen": lambda machine: _strlen(machine, texts),
+    functions: dict[str, Callable[[], Value | None]] = {
+        "memcpy": _memmove(machine, kernel),
+        "memmove": _memmove(machine, kernel),
+        "__memcpy_chk": _checked(machine, _memmove(machine, kernel)),
+        "__memmove_chk": _checked(machine, _memmove(machine, kernel)),
+        "memset": _memset(machine, kernel),
+        "__memset_chk": _checked(machine, _memset(machine, kernel)),
+        "strlen": _strlen(machine, texts),
     }
     formatting.install(machine, snapshot, kernel, texts)
     locks.install(machine, snapshot)
     sizes = {"malloc": (RDI,), "realloc": (RSI,), "calloc": (RDI, RSI)}
     for address, name in imported_functions(snapshot, frozenset({*functions, *sizes})).items():
         if name in functions:
-            machine.hook(address, functions[name](machine))
+            machine.shortcut(address, functions[name])
         else:
             machine.before(address, _allocate_most(machine, *sizes[name]))
 
@@ -77,22 +84,40 @@ def _vdso(name: str, machine: Machine, kernel: Callable[[], Kernel]) -> Callable
     return known.get(name, other)
 
 
-def _memmove(machine: Machine) -> Callable[[], Value]:
+def _memmove(machine: Machine, kernel: Callable[[], Kernel]) -> Callable[[], Value | None]:
     registers, pin, memory = machine.registers, machine.pin, machine.memory
 
-    def memmove() -> Value:
+    def memmove() -> Value | None:
         target, source, size = pin(registers[RDI]), pin(registers[RSI]), registers[RDX]
         if isinstance(size, Sym):
             most = _most(machine, size)
             if most is not None:
                 _copy_some(machine, target, source, size, most)
                 return target
-            size = pin(size)
+            size = registers[RDX] = pin(size)
+        if size >= _NEGATIVE:
+            kernel().marks[UNSTABLE] = None
+            return None
         if size:
             memory.copy(target, source, size)
         return target
 
     return memmove
+
+
+def _checked(machine: Machine, function: Callable[[], Value | None]) -> Callable[[], Value | None]:
+    """The form that knows how much room there is, and ends the agent if that is not enough."""
+    registers = machine.registers
+
+    def checked() -> Value | None:
+        size, room = registers[RDX], registers[RCX]
+        fits = concrete(size) <= concrete(room)
+        if isinstance(size, Sym) or isinstance(room, Sym):
+            assert machine.decisions is not None
+            machine.decisions.branch(t.ule(term_of(size, 64), term_of(room, 64)), fits)
+        return function() if fits else None
+
+    return checked
 
 
 def _most(machine: Machine, size: Sym) -> int | None:
@@ -138,14 +163,17 @@ def _allocate_most(machine: Machine, *slots: int) -> Callable[[], None]:
     return ask_for_most
 
 
-def _memset(machine: Machine) -> Callable[[], Value]:
+def _memset(machine: Machine, kernel: Callable[[], Kernel]) -> Callable[[], Value | None]:
     registers, pin, memory = machine.registers, machine.pin, machine.memory
 
-    def memset() -> Value:
+    def memset() -> Value | None:
         target, size, value = pin(registers[RDI]), pin(registers[RDX]), registers[RSI]
+        if size >= _NEGATIVE:
+            registers[RDX] = size
+            kernel().marks[UNSTABLE] = None
+            return None
         if isinstance(value, int):
-            if size:
-                memory.write(target, bytes([value & 0xFF]) * size)
+            _fill(memory, target, value & 0xFF, size)
         else:
             for offset in range(size):
                 memory.store1(target + offset, low_bits(value, 0, 8))
@@ -154,11 +182,19 @@ def _memset(machine: Machine) -> Callable[[], Value]:
     return memset
 
 
-def _strlen(machine: Machine, texts: Texts) -> Callable[[], Value]:
+def _fill(memory: Memory, target: int, byte: int, size: int) -> None:
+    """Piece by piece: a size may be larger than any memory, and ends where nothing is mapped."""
+    while size:
+        piece = min(size, _PIECE)
+        memory.write(target, bytes([byte]) * piece)
+        target, size = target + piece, size - piece
+
+
+def _strlen(machine: Machine, texts: Texts) -> Callable[[], Value | None]:
     """Where a byte is an input, whether it is the last one is decided. Printed text may be longer for another input."""
     registers, pin = machine.registers, machine.pin
 
-    def strlen() -> Value:
+    def strlen() -> Value | None:
         decide = machine.decisions.branch if machine.decisions is not None else None
         length = texts.length(pin(registers[RDI]), decide=decide)
         return between(length.here, length.least, length.most)

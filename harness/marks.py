@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 APPROXIMATE = "approximate"
 """What a path says on which such a value came out or decided something."""
 
+UNSTABLE = "unstable"
+"""What a path says that depends on bytes which the agent reads and never wrote, or on the processor that it runs on."""
+
 # No run prints as many bytes that depend on its input. Two bytes that shared a variable would count as equal.
 _COUNT = 1 << 16
 _NAMES = tuple(f"!{number}" for number in range(_COUNT))

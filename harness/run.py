@@ -17,6 +17,7 @@ from harness.library import install
 from harness.machine.ends import BlockLimit, Fault, Trap, Unsupported
 from harness.machine.machine import Machine
 from harness.machine.values import Sym
+from harness.marks import UNSTABLE
 from harness.path import Job, Path
 from harness.pieces import Pieces
 from harness.places import explain
@@ -27,8 +28,6 @@ from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
 from soft.trace import Crash, Event, Flood, Hang, Trace, evaluate_trace, map_terms
 
-UNSTABLE = "unstable"
-"""The mark of a path that depends on bytes which the agent reads and never wrote."""
 # The first runs, and one in so many later on, are repeated on integers whatever they depend on.
 _FIRST_REPEATED = 16
 _REPEATED = 16

@@ -18,7 +18,7 @@ from soft.solve.terms import Term
 
 # Marks that an explorer sets on paths whose output may not be what the agent really does.
 _DOUBTFUL = {
-    "unstable": "depend on memory that the agent never wrote",
+    "unstable": "depend on memory that the agent never wrote, or on the processor",
     "approximate": "have outputs that hold for one input only",
 }
 

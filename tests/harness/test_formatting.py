@@ -2,83 +2,21 @@
 
 from __future__ import annotations
 
-import functools
-import subprocess
-import tempfile
-from pathlib import Path
-
 import pytest
 
-from harness.path import Job
-from harness.run import Outcome, Runner
-from harness.snapshot import freeze
-from soft.launch.find import Target
-from soft.launch.profile import Profile
-from soft.replay.runner import run
-from soft.scenarios.loader import parse
-from soft.scenarios.model import Scenario
+from harness.run import Outcome
 from soft.solve.evaluate import evaluate
 from soft.trace import Trace, evaluate_trace
-
-SOURCE = Path(__file__).with_name("printing.c")
-SCENARIO = """
-name = "printing"
-summary = "A number to print"
-ports = 1
-[[step]]
-send = "echo_request"
-data = [
-    { name = "way", bits = 16, value = { symbolic = true, default = 0 } },
-    { name = "number", bits = 16, value = "symbolic" },
-]
-"""
-_PROFILE = Profile(
-    command=("{binary}", "{control_path}"),
-    name="printing",
-    address="unix",
-    ports="none",
-    settle_ms=1,
-    source="printing",
-)
+from tests.harness import echoing
+from tests.harness.echoing import values
 
 
-@functools.cache
-def scenario() -> Scenario:
-    return parse(SCENARIO, "printing.toml")
-
-
-@functools.cache
-def directory() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory()
-
-
-@functools.cache
-def target() -> Target:
-    binary = Path(directory().name) / "printing"
-    subprocess.run(["gcc", "-O1", "-w", "-D_GNU_SOURCE", "-o", binary, SOURCE], check=True)
-    return Target("printing", binary, _PROFILE)
-
-
-@functools.cache
 def native(way: int, number: int) -> Trace:
-    """What the program really does."""
-    return run(target(), scenario(), values(way, number)).trace
+    return echoing.native("printing", way, number)
 
 
-@functools.cache
-def runner() -> Runner:
-    return Runner(freeze(target(), ports=0), scenario())
-
-
-def values(way: int, number: int) -> dict[str, int]:
-    return {"m0.data.way": way << 8, "m0.data.number": number}
-
-
-@functools.cache
 def outcome(way: int, number: int = 4711) -> Outcome:
-    found = runner().run(Job(values(way, number)))
-    assert found.unsupported is None
-    return found
+    return echoing.outcome("printing", way, number)
 
 
 _WAYS = range(18)

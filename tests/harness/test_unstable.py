@@ -7,7 +7,8 @@ from unittest import mock
 import pytest
 
 from harness import run
-from harness.run import UNSTABLE, Runner
+from harness.marks import UNSTABLE
+from harness.run import Runner
 from tests.harness.kernel import lab
 
 EXPERIMENTS = {experiment.name: experiment for experiment in lab.experiments("stack")}
