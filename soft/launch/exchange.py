@@ -93,6 +93,7 @@ class Exchange:
         while True:
             # The order matters. An agent that is being woken still seems to sleep, so whether it has read everything is
             # asked first; and what it sent before it slept is in what is read last.
+            self._acknowledge()
             read = self.everything_read()
             asleep = self._processes.asleep()
             got = self._drain(burst)
@@ -121,6 +122,16 @@ class Exchange:
                 still_since = None
                 time.sleep(pause)
                 pause = min(pause * 1.5, 0.001)
+
+    def _acknowledge(self) -> None:
+        """Have what came over TCP acknowledged at once, now and for a while.
+
+        A kernel that has nothing to send waits 40 ms, and the agent's holds back a second small message until then:
+        an agent would seem quiet that has spoken. That it should not wait is forgotten with every answer.
+        """
+        if self._control is not None and not self._counts_control:
+            with contextlib.suppress(OSError):
+                self._control.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
     def everything_read(self) -> bool:
         """Nothing waits for the agent on its channel and its ports, as far as the kernel tells."""

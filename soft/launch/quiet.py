@@ -85,14 +85,17 @@ class InputQueues:
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._pidfd = os.pidfd_open(pid)
+        self._descriptors: list[str] = []
         self._sockets: list[int] = []
-        self.refresh()
 
-    def refresh(self) -> None:
-        """Look again which descriptors are sockets."""
-        self._sockets = []
+    def _look(self) -> None:
+        """See which descriptors are sockets, if there are others than before: an agent opens some when it is asked."""
         with contextlib.suppress(OSError):
-            for name in os.listdir(f"/proc/{self._pid}/fd"):
+            descriptors = os.listdir(f"/proc/{self._pid}/fd")
+            if descriptors == self._descriptors:
+                return
+            self._descriptors, self._sockets = descriptors, []
+            for name in descriptors:
                 with contextlib.suppress(OSError):
                     if os.readlink(f"/proc/{self._pid}/fd/{name}").startswith("socket:"):
                         self._sockets.append(int(name))
@@ -101,6 +104,7 @@ class InputQueues:
         os.close(self._pidfd)
 
     def empty(self) -> bool:
+        self._look()
         return not any(self._unread(descriptor) for descriptor in self._sockets)
 
     def _unread(self, descriptor: int) -> int:

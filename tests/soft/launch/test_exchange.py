@@ -86,3 +86,20 @@ def test_too_many_packets_are_a_flood(wires: Wires) -> None:
     os.waitpid(pid, 0)
     assert burst.flooded
     assert len(burst.packets) > FLOOD_PACKETS
+
+
+def test_a_second_message_over_tcp_does_not_wait_for_an_acknowledgement(wires: Wires) -> None:
+    """The kernel of an agent that speaks twice holds the second message back until we have acknowledged the first."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as ours:
+        theirs, _ = listener.accept()
+        pidfd = os.pidfd_open(wires.process.pid)
+        exchange = Exchange(ours, {}, Processes([wires.process.pid]), None, lambda: None, pidfd, settle=0.02)
+        with theirs:
+            for _ in range(20):
+                # A conversation, after which a kernel expects to send its acknowledgements along with answers.
+                ours.sendall(b"question")
+                theirs.recv(8)
+                theirs.sendall(b"one")
+                theirs.sendall(b"two")
+                assert bytes(exchange.collect(5).control) == b"onetwo"
+        os.close(pidfd)

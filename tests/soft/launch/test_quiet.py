@@ -72,3 +72,25 @@ def test_what_an_agent_has_not_read_is_seen_from_outside() -> None:
             assert theirs.recv(6) == b"unread"
             assert queues.empty()
             queues.close()
+
+
+def test_a_socket_that_was_opened_later_counts_too() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        where = listener.getsockname()
+        code = f"import socket, time; print(); input(); s = socket.create_connection({where}); print(); time.sleep(60)"
+        with python(code.replace("print()", "print(flush=True)"), stdin=subprocess.PIPE) as process:
+            queues = InputQueues(process.pid)
+            assert queues.empty()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            theirs, _ = listener.accept()
+            with theirs:
+                process.stdout.readline()
+                theirs.sendall(b"unread")
+                deadline = time.monotonic() + 5
+                while queues.empty() and time.monotonic() < deadline:
+                    time.sleep(0.001)
+                assert not queues.empty()
+            queues.close()
