@@ -116,8 +116,7 @@ def capture(agent: Agent) -> Snapshot:
             if main is None and waited > patience:
                 main = _brought_to_wait(stopped, threads, descriptors)
             if main is not None:
-                main = _named_again(main)
-                threads = tuple(main if thread.tid == main.tid else thread for thread in threads)
+                threads = tuple(_named_again(main if thread.tid == main.tid else thread) for thread in threads)
                 return _read(stopped, agent, main.tid, threads, descriptors)
         if waited > patience:
             raise SoftError(

@@ -236,7 +236,7 @@ class Kernel:
             pending = self.signals.pending()
             if pending is not None:
                 raise Interrupted(pending)
-            if outside.waiting and self.threads.run_ready():
+            if outside.is_passing and self.threads.run_ready():
                 continue
             deadline = self.waits_until = self.idle.rests(deadline)
             earliest = deadline
@@ -256,7 +256,7 @@ class Kernel:
             if clock.not_after(clock.now, earliest):
                 clock.advance(earliest)
             self._fire()
-            if outside.waiting:
+            if outside.is_passing:
                 self.threads.run_due()
             if deadline is not None and clock.not_after(deadline, clock.now):
                 return ready()
@@ -265,7 +265,7 @@ class Kernel:
         found = [x.deadline for x in self.table.values() if isinstance(x, d.Timer) and x.deadline is not None]
         if self.signals.alarm is not None:
             found.append(self.signals.alarm)
-        if self.outside.waiting:
+        if self.outside.is_passing:
             found += [sleeper.deadline for sleeper in self.threads.sleepers if sleeper.deadline is not None]
         return found
 

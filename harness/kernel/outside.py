@@ -156,6 +156,14 @@ class Outside:
             self._clock.settle(UNREAD_MS)
         return isinstance(left, int) and self._clock.spend(left)
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether time passes in which other threads have their turn: the scenario waits, or the agent lets it wait.
+
+        Open vSwitch does not look at a controller to which it has just connected until another thread wakes it.
+        """
+        return self.waiting or self._unread()
+
     def _unread(self) -> bool:
         """Whether the agent has not taken what it was sent."""
         ends = [self.control, *self.ports.values()]
