@@ -17,7 +17,7 @@ _GRACE = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One `soft` command. `weight` is about how many seconds it takes: the longest go first."""
+    """One `soft` command, or one of another module. `weight` is about how many seconds it takes: long ones go first."""
 
     name: str
     arguments: tuple[str, ...]
@@ -26,6 +26,8 @@ class Command:
     good: frozenset[int] = frozenset({0})
     output: Path | None = None
     """Where its standard output goes."""
+    module: str = "soft"
+    """What is run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def run_all(commands: Sequence[Command], jobs: int, say: Say = print) -> list[Re
 def _run(command: Command, running: set[subprocess.Popen[bytes]]) -> Result:
     begin = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "soft", *command.arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", command.module, *command.arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     running.add(process)
     try:

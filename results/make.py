@@ -13,17 +13,20 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from results import deviations, exploration, findings, verification
+from results import delays, deviations, exploration, findings, verification
 from results.commands import Command, Result, run_all
+from results.delays_plot import plot
 from results.exploration import Explored
 from results.markdown import write
 from results.plan import (
     CROSSCHECK_LIMIT,
+    DELAYS,
     DEVIATIONS,
     FIGURE_1,
+    NARROW,
     REPLAY_LIMIT,
     VERIFY_LIMIT,
     Crosscheck,
@@ -32,6 +35,7 @@ from results.plan import (
     binary,
     plan,
 )
+from soft.bundle.reader import read
 from soft.crosscheck.model import Findings, read_findings
 
 # Bundles that are kept in git are for trying things out: small ones of the two switches that differ most.
@@ -112,6 +116,37 @@ def replay(place: Path, todo: Plan) -> list[Command]:
     return commands
 
 
+def _random(place: Path, each: Exploration) -> Path:
+    return place / "delays" / f"{each.place}.json"
+
+
+def random_delays(place: Path, todo: Plan) -> list[Command]:
+    """Native runs with random delays, beside the explorations with symbolic ones."""
+    return [
+        Command(
+            f"random delays {each.agent} {each.scenario}", (str(place / each.place), binary(each.agent)),
+            2 * delays.BUDGET, output=_random(place, each), module="results.delays",
+        )
+        for each in todo.explorations
+        if each.agent in ("reference", "vswitch") and each.scenario in DELAYS
+        and (place / each.place / "manifest.json").is_file()
+    ]  # fmt: skip
+
+
+def _narrow(place: Path, modified: Mapping[str, Findings], cases: Sequence[delays.Case]) -> delays.Deviation | None:
+    """How likely random delays show the narrow deviation; nothing if it was not compared."""
+    scenario = DEVIATIONS[NARROW]
+    beside = [case for case in cases if (case.agent, case.scenario) == ("reference", scenario)]
+    if NARROW not in modified or not modified[NARROW].findings or not beside:
+        return None
+    found, (case,) = modified[NARROW], beside
+    bundles = [read(place / agent / scenario) for agent in ("reference", NARROW)]
+    likely = {each: delays.likelihood(bundles[0], bundles[1], each) for each in (delays.UNIFORM, delays.INFORMED)}
+    spent = sum(float(bundle.manifest.statistics["seconds"]) for bundle in bundles) + found.seconds
+    run = 2 * sum(each.seconds for each in case.records) / sum(each.runs for each in case.records)
+    return delays.Deviation(NARROW, scenario, found.findings[0].region.text, likely, spent, run)
+
+
 def tables(place: Path, todo: Plan) -> None:
     """Write the pages from what is on disk."""
     done: dict[tuple[str, str], Explored] = {}
@@ -130,6 +165,13 @@ def tables(place: Path, todo: Plan) -> None:
         each.agents[1]: found for each, found in compared.items() if each.agents[1] in DEVIATIONS
     }  # fmt: skip
     write(place / "deviations.md", deviations.page(deviations.read_descriptions(), done, modified))
+    random = [
+        delays.read_case(each.agent, each.scenario, place / each.place, _random(place, each))
+        for each in todo.explorations
+    ]
+    if cases := [case for case in random if case is not None]:
+        write(place / "delays.md", delays.page(cases, _narrow(place, modified, cases)))
+        write(place / "delays.svg", [plot(cases)])
     checked = {
         (each.agent, each.scenario): json.loads(_verified(place, each).read_text())
         for each in todo.explorations
@@ -151,7 +193,14 @@ def pack(place: Path, todo: Plan) -> list[Command]:
     return commands
 
 
-STAGES = {"explore": explore, "crosscheck": crosscheck, "verify": verify, "replay": replay, "pack": pack}
+STAGES = {
+    "explore": explore,
+    "crosscheck": crosscheck,
+    "verify": verify,
+    "replay": replay,
+    "delays": random_delays,
+    "pack": pack,
+}
 
 
 def _failures(results: Sequence[Result]) -> list[str]:

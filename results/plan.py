@@ -26,7 +26,13 @@ QUICK = ("packet_out", "stats_request", "set_config", "concrete", "short_symb", 
 MORE = ("eth_concrete_match",)
 OPEN_VSWITCH = (*QUICK, *MORE, "eth_flow_mod", "flow_mod")
 FIGURE_1 = ("figure1-agent1", "figure1-agent2")
-TIME = ("idle_timeout", "hard_timeout")
+TIMEOUTS = ("idle_timeout", "hard_timeout")
+HANDSHAKE = ("hello", "hello_twice", "first_message")
+TIME = (*TIMEOUTS, "timeout_refresh", "flow_expire_order", "echo_idle", *HANDSHAKE)
+# Where random delays are compared with symbolic ones.
+DELAYS = (*TIMEOUTS, "timeout_refresh", "flow_expire_order")
+# The deviation that shows in a narrow range of delays only.
+NARROW = "modified-02"
 
 # build → the scenario that shows it.
 DEVIATIONS = {
@@ -126,7 +132,7 @@ def plan(quick: bool = False) -> Plan:
     """Everything that is to be run; with `quick` only what takes seconds."""
     scenarios = QUICK if quick else SCENARIOS
     both = (*scenarios, *(() if quick else (*MORE, *TIME)))
-    third = ("concrete",) if quick else (*OPEN_VSWITCH, *TIME)
+    third = ("concrete",) if quick else (*OPEN_VSWITCH, *TIMEOUTS, *HANDSHAKE)
     wanted = [Exploration(agent, scenario) for agent in ("reference", "vswitch") for scenario in both]
     wanted += [Exploration("ovs-vswitchd", scenario) for scenario in third]
     wanted += [Exploration(agent, "packet_out") for agent in FIGURE_1]

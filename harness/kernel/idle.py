@@ -35,7 +35,7 @@ _MOST_SKIPPED = 1 << 14
 # Ticks that are followed one by one before the others of the wait are skipped without proof; so many blocks of other
 # threads count as much; and how many must be skipped at once for the count to begin anew.
 _MOST_TICKS = 256
-_MOST_BLOCKS = 40_000
+_MOST_BLOCKS = 100_000
 _WORTH = 16
 # How often it is tried to prove ticks alike, each time with two of them: the first shows the sizes of counters.
 _MOST_ATTEMPTS = 6
