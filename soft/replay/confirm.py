@@ -1,12 +1,14 @@
 """Confirm findings: the example of each is played on the live agents, several times, and compared with what it says.
 
 `confirmed` is a difference that two live agents showed in every try; `flaky` one that they showed in some;
-`not reproduced` one that at least one of them never showed, or could not be asked about.
+`not reproduced` one that at least one of them never showed, or could not be asked about. Where a difference depends on
+how long the scenario waits, both sides of the moments at which it begins and ends are played too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from soft.replay.device import Device
 from soft.replay.device_stage import DeviceStage
 from soft.replay.difference import first_difference
 from soft.replay.stage import AgentStage, Stage
-from soft.replay.timing import safe_values, waits
+from soft.replay.timing import edges, safe_values, waits
 from soft.replay.workers import cores, spread
 from soft.scenarios import loader
 from soft.scenarios.model import Scenario
@@ -32,6 +34,8 @@ TRIES = 3
 # Stages that a worker keeps open: the two agents of a finding, and those of the next.
 _MOST_STAGES = 4
 _LONGEST_WORDS = 400
+# The moments of one finding that are looked at from both sides: its beginning and its end. Each costs four starts.
+_MOST_EDGES = 2
 
 # Opens a stage for a scenario: an agent that we start, or a device.
 Opener = Callable[[Scenario], AbstractContextManager[Stage]]
@@ -220,7 +224,38 @@ class _Confirmer:
             except SoftError as error:
                 one = Asked(behaviour.agent, 0, self._tries, f"{behaviour.agent} could not be asked: {error}")
             asked.append(one)
-        return Confirmation(_status(asked), self._tries, tuple(_line(one.words) for one in asked))
+        status, words = _status(asked), [one.words for one in asked]
+        if status == "confirmed" and finding.region.proved and all(one.tries for one in asked):
+            with contextlib.suppress(SoftError):  # they could be asked before
+                holds, more = self._both_sides(finding, scenario, stage)
+                status = status if holds else "flaky"
+                words += more
+        return Confirmation(status, self._tries, tuple(map(_line, words)))
+
+    def _both_sides(
+        self, finding: Finding, scenario: Scenario, stage: Callable[[str, str], Stage]
+    ) -> tuple[bool, list[str]]:
+        """Play an input just inside of where the difference begins or ends in time, and one just outside.
+
+        Whether all of the former show a difference, which the region promises. What is outside may be another finding.
+        """
+        if not waits(scenario) or not self._clocks_move(finding, stage):
+            return True, []
+        stages = [stage(finding.scenario, behaviour.agent) for behaviour in finding.behaviours]
+
+        def differ(values: Mapping[str, int]) -> bool:
+            first, *others = [each.fresh(values) for each in stages]
+            return any(other != first for other in others)
+
+        good, words = True, []
+        for edge in itertools.islice(edges(scenario, finding.example.values, finding.region.holds), _MOST_EDGES):
+            inside, outside = differ(edge.inside), differ(edge.outside)
+            good &= inside
+            words.append(
+                f"With {edge.name} = {edge.inside[edge.name]} they {'differ' if inside else 'do not differ'}, "
+                f"with {edge.outside[edge.name]} they {'differ too' if outside else 'do the same'}."
+            )
+        return good, words
 
     def _clocks_move(self, finding: Finding, stage: Callable[[str, str], Stage]) -> bool:
         try:

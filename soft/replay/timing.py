@@ -7,7 +7,8 @@ only ever runs late; the path stays the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from soft.bundle.model import Bundle, Path
 from soft.replay.runner import waits
@@ -18,6 +19,15 @@ from soft.solve.terms import Term
 # Milliseconds: the clocks of an agent are this coarse, and a busy machine is this late.
 _BEFORE = 20
 _BEHIND = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Where something that holds for an input ends along one of its waits: the last input inside, the first outside."""
+
+    name: str
+    inside: Mapping[str, int]
+    outside: Mapping[str, int]
 
 
 def waiting_seconds(scenario: Scenario, values: Mapping[str, int]) -> float:
@@ -53,6 +63,21 @@ def safe_values(
             return None
         safe[variable.name] = min(max(safe[variable.name], start), stop)
     return safe
+
+
+def edges(
+    scenario: Scenario, values: Mapping[str, int], holds: Callable[[Mapping[str, int]], bool]
+) -> Iterator[Edge]:
+    """The ends, along each wait, of the stretch around an input where `holds` is true; not those of the domain."""
+    for variable in _wait_variables(scenario):
+        name = variable.name
+
+        def holds_at(value: int, name: str = name) -> bool:
+            return holds({**values, name: value})
+
+        for end, beyond in zip(_around(variable, values[name], holds_at), (-1, 1), strict=True):
+            if variable.allows(end + beyond) and not holds_at(end + beyond):
+                yield Edge(name, {**values, name: end}, {**values, name: end + beyond})
 
 
 def _wait_variables(scenario: Scenario) -> list[Variable]:
@@ -91,4 +116,4 @@ def _end(value: int, limit: int, direction: int, holds: Callable[[int], bool]) -
     return good
 
 
-__all__ = ["playable", "safe_values", "waiting_seconds", "waits"]
+__all__ = ["Edge", "edges", "playable", "safe_values", "waiting_seconds", "waits"]

@@ -112,7 +112,13 @@ def test_replay_confirms_the_late_timeout() -> None:
     (finding,) = done.findings
     assert finding.confirmation is not None
     assert finding.confirmation.status == "confirmed"
-    assert all("its clock moved" in words for words in finding.confirmation.words)
+    *asked, begin, end = finding.confirmation.words
+    assert len(asked) == 2
+    assert all("its clock moved" in words for words in asked)
+    # Both sides of the moments at which the difference begins and ends, on the live agents.
+    late = 1000 * finding.example.values["m0.hard_timeout"]
+    assert begin == f"With w1.ms = {late} they differ, with {late - 1} they do the same."
+    assert end == f"With w1.ms = {late + 999} they differ, with {late + 1000} they do the same."
 
 
 def test_the_deviation_in_the_hello_is_found_and_confirmed() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from soft.replay.timing import playable, safe_values, waiting_seconds, waits
+from soft.replay.timing import edges, playable, safe_values, waiting_seconds, waits
 from soft.scenarios.loader import parse
 from soft.solve import terms as t
 from tests.soft.crosscheck.agents import SILENT, If, bundle, error, scenario
@@ -69,3 +69,13 @@ def test_an_example_stays_on_its_path() -> None:
     assert early is not None and early["w1.ms"] <= 849  # noqa: PT018
     assert short is None
     assert late is not None and late["w1.ms"] >= 1040  # noqa: PT018
+
+
+def test_the_two_sides_of_where_something_begins_and_ends() -> None:
+    found = list(edges(SCENE, {"w1.ms": 1500}, lambda values: 1000 <= values["w1.ms"] <= 1999))
+    assert [(edge.inside["w1.ms"], edge.outside["w1.ms"]) for edge in found] == [(1000, 999), (1999, 2000)]
+
+
+def test_the_ends_of_the_domain_have_one_side() -> None:
+    found = list(edges(SCENE, {"w1.ms": 1500}, lambda values: values["w1.ms"] >= 1000))
+    assert [(edge.inside["w1.ms"], edge.outside["w1.ms"]) for edge in found] == [(1000, 999)]
