@@ -90,7 +90,7 @@ def verify(place: Path, todo: Plan) -> list[Command]:
             # Status 1 says that a prediction did not hold: that is a result, and stands in the table.
             commands.append(
                 Command(
-                    f"verify {each.agent} {each.scenario}", (*arguments, "--jobs", "1", "--json"), _paths([bundle]),
+                    f"verify {each.agent} {each.scenario}", (*arguments, "--json"), _paths([bundle]),
                     VERIFY_LIMIT, good=frozenset({0, 1}), output=output,
                 )
             )  # fmt: skip
