@@ -66,8 +66,9 @@ class Agent:
         deadline: float,
         clock: AgentClock | None = None,
         meet_again: Callable[[float], ControlEnd] | None = None,
+        nudging: bool = False,
     ) -> None:
-        self._nudge_path = None if profile.nudge is None else directory / profile.nudge
+        self._nudge_path = directory / profile.nudge if nudging and profile.nudge is not None else None
         self.profile = profile
         self.directory = directory
         self.pid = pid
@@ -270,12 +271,15 @@ def start(
     environment: Mapping[str, str] | None = None,
     before_main: Callable[[int], None] | None = None,
     movable_clock: bool = False,
+    nudging: bool = False,
 ) -> Iterator[Agent]:
     """Run an agent for the length of the block. Afterwards nothing of it is left, however the block ends.
 
     `workdir` is an empty directory to use instead of a private one, and is then the caller's to remove. `environment`
     adds variables. `before_main(pid)` is called while the process stands at its first instruction, traced by us.
     With `movable_clock`, the agent's clock can be stopped later, if that is possible at all (see soft.launch.clock).
+    With `nudging`, an agent that would read its channel in its own time does so at once, and the handshake then ends
+    somewhere in its rounds: for an agent that is frozen, or plays a scenario that waits, that would be chance.
     """
     if not 0 <= ports <= MAX_PORTS:
         raise SoftError(f"An agent has 0 to {MAX_PORTS} ports, not {ports}.")
@@ -287,7 +291,7 @@ def start(
         preload = library() if movable_clock else None
         clock = AgentClock(directory, preload) if preload is not None else None
         agent = _launch(
-            profile, binary, ports, directory, environment or {}, before_main, clock, deadline, stack, ending
+            profile, binary, ports, directory, environment or {}, before_main, clock, nudging, deadline, stack, ending
         )  # fmt: skip
         ending.complete = True
         yield agent
@@ -330,6 +334,7 @@ def _launch(
     environment: Mapping[str, str],
     before_main: Callable[[int], None] | None,
     clock: AgentClock | None,
+    nudging: bool,
     deadline: float,
     stack: contextlib.ExitStack,
     ending: _Ending,
@@ -372,7 +377,7 @@ def _launch(
     pid = _control_pid(profile.control_process, process, directory, deadline)
     numbered = {port.number: port for port in ports}
     meet_again = meeting(profile, end, address, directory, namespace, helpers)
-    agent = Agent(profile, directory, process, pid, numbered, end, deadline, clock, meet_again)
+    agent = Agent(profile, directory, process, pid, numbered, end, deadline, clock, meet_again, nudging)
     stack.callback(agent.close)
     return agent
 

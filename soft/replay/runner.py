@@ -57,7 +57,8 @@ def run(
     """
     steps = scenario.bind(values)
     movable = waits(scenario) and not real_time
-    with start(target.profile, target.binary, scenario.ports, movable_clock=movable) as agent:
+    nudging = not waits(scenario)
+    with start(target.profile, target.binary, scenario.ports, movable_clock=movable, nudging=nudging) as agent:
         before = opening(agent, scenario, patience=patience)
         raw = play(agent, steps, before, patience=patience)
         time = agent.time if waits(scenario) else ""

@@ -146,7 +146,9 @@ class AgentStage:
     def _start(self) -> tuple[Agent, Burst]:
         self.started += 1
         target, ports = self._target, self._scenario.ports
-        agent = self._resource.enter_context(start(target.profile, target.binary, ports, movable_clock=self._movable))
+        nudging = not waits(self._scenario)
+        starting = start(target.profile, target.binary, ports, movable_clock=self._movable, nudging=nudging)
+        agent = self._resource.enter_context(starting)
         before = opening(agent, self._scenario, patience=self._patience)
         self._moves = agent.time == MOVED_CLOCK
         return agent, before

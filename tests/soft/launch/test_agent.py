@@ -58,7 +58,7 @@ def test_echo_requests_of_the_agent_are_answered_in_the_handshake() -> None:
 
 
 def test_an_agent_that_oversleeps_its_controller_is_nudged() -> None:
-    with start(profile(greet="drowsy", extra='nudge = "bell"'), PYTHON, 1) as agent:
+    with start(profile(greet="drowsy", extra='nudge = "bell"'), PYTHON, 1, nudging=True) as agent:
         assert agent.handshake()[1] == 6
         agent.send(ECHO)
         assert agent.collect(2).control == REPLY
