@@ -94,6 +94,7 @@ class AgentStage:
         self._moves: bool | None = None if self._movable else False
         self._resource = contextlib.ExitStack()
         self._kept: _Kept | None = None
+        self._reset: Reset | None = None
         self.started = 0
         """How many agents were started so far."""
 
@@ -126,18 +127,21 @@ class AgentStage:
             self._keeps = False
             return None
         raw = play(kept.agent, self._scenario.bind(values), kept.before, patience=self._patience)
-        kept.used = True
-        kept.closed = any(isinstance(event, Close) for event in raw)
-        if any(isinstance(event, Crash | Hang | Flood) for event in raw):
-            self._drop()
+        self._note(kept, raw)
         return normalise(raw, self._scenario.openflow)
 
     def fresh(self, values: Mapping[str, int]) -> Trace:
         self._drop()
-        with self._resource:
-            agent, before = self._start()
-            raw = play(agent, self._scenario.bind(values), before, patience=self._patience)
-            self._moves = agent.time == MOVED_CLOCK
+        agent, before = self._start()
+        # It may play others afterwards. What can only be asked for over its channel is known from another agent.
+        way = mark(agent) or self._reset if self._keeps else None
+        raw = play(agent, self._scenario.bind(values), before, patience=self._patience)
+        self._moves = agent.time == MOVED_CLOCK
+        if way is not None:
+            self._kept = _Kept(agent, before, way, self._scenario.openflow)
+            self._note(self._kept, raw)
+        else:
+            self._drop()
         return normalise(raw, self._scenario.openflow)
 
     def visible(self, trace: Trace) -> Trace:
@@ -163,10 +167,18 @@ class AgentStage:
         if (moment := mark(agent)) is not None:
             self._kept = _Kept(agent, before, moment, openflow)
         elif self._scenario.handshake and (reset := Reset.of(agent, openflow, patience=0)) is not None:
+            self._reset = reset
             self._kept = _Kept(agent, before, reset, openflow)
         else:
             self._drop()
         return self._kept
+
+    def _note(self, kept: _Kept, raw: Trace) -> None:
+        """What an agent has done decides how it is put back, and whether."""
+        kept.used = True
+        kept.closed = any(isinstance(event, Close) for event in raw)
+        if any(isinstance(event, Crash | Hang | Flood) for event in raw):
+            self._drop()
 
     def _drop(self) -> None:
         self._kept = None

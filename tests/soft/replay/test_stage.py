@@ -50,6 +50,16 @@ def test_what_a_used_agent_does_wrong_a_fresh_one_may_do_right() -> None:
         assert observe(stage, lab.values("n"), ONE) == Observation(ONE, ONE, tries=1)
 
 
+def test_a_fresh_agent_plays_on_afterwards() -> None:
+    with AgentStage(lab.target(), lab.scenario()) as stage:
+        assert [stage.fresh(lab.values("n")), stage.again(lab.values("n"))] == [ONE, ONE]
+        assert stage.started == 1
+    # With two threads the way back has to be asked for once, of an agent that is not to be fresh.
+    with AgentStage(lab.target("threads"), lab.scenario()) as stage:
+        assert stage.again(lab.values("a")) == stage.fresh(lab.values("a")) == stage.again(lab.values("a"))
+        assert stage.started == 2
+
+
 def test_a_disagreement_is_one_on_fresh_agents() -> None:
     with AgentStage(lab.target(), lab.scenario()) as stage:
         observation = observe(stage, lab.values("n"), (), tries=2)
