@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -72,12 +74,25 @@ def verify(
     if as_json:
         click.echo(json.dumps(_document(result), indent=2))
     else:
-        for line in _lines(result):
+        again = _again(result, agent, profile, bundle_path)
+        for line in _lines(result, again):
             click.echo(line)
     return 0 if result.good else 1
 
 
-def _lines(result: Verification) -> Iterator[str]:
+def _again(result: Verification, agent: str, profile: str | None, bundle_path: str) -> str:
+    """The command that plays one input of the bundle, up to its settings; the scenario may be a file of the user's."""
+    from soft.scenarios.loader import load, names
+
+    scenario = result.bundle.scenario
+    test = scenario.name
+    if test not in names() or load(test).digest != scenario.digest:
+        test = str(Path(bundle_path) / "scenario.toml") if Path(bundle_path).is_dir() else f"{test}.toml"
+    parts = ["soft", "run", agent, *(["--profile", profile] if profile else []), "--test", test]
+    return " ".join(map(shlex.quote, parts))
+
+
+def _lines(result: Verification, again: str) -> Iterator[str]:
     bundle = result.bundle
     total = len(result.checks)
     what = f"{bundle.manifest.agent}, {bundle.scenario.name}"
@@ -105,22 +120,20 @@ def _lines(result: Verification) -> Iterator[str]:
             yield f"Path {check.path} could not be played: {check.failure}"
     for number, disagreement in enumerate(result.disagreements, 1):
         yield ""
-        yield from _disagreement_lines(result, number, disagreement)
+        yield from _disagreement_lines(result, number, disagreement, again)
 
 
-def _disagreement_lines(result: Verification, number: int, item: Disagreement) -> Iterator[str]:
+def _disagreement_lines(result: Verification, number: int, item: Disagreement, again: str) -> Iterator[str]:
     scenario = result.bundle.scenario
     paths = f"path {item.paths[0]}" if len(item.paths) == 1 else f"{len(item.paths)} paths ({_numbers(item.paths)})"
     yield f"Disagreement {number}, {paths}{'' if item.steady else ', and the agent does not always do the same'}:"
     settings = [f"{name}={scenario.variable(name).show(item.values[name])}" for name in item.fields]
     yield "  input: " + ("  ".join(settings) if settings else "all fields at their defaults")
-    yield f"  they part at event {item.difference.event}" + (
-        "" if item.difference.byte is None else f", byte {item.difference.byte}"
-    )
+    if before := item.difference.event:
+        yield f"  as predicted: {'the first event' if before == 1 else f'the first {before} events'}"
     for title, event in (("predicted", item.difference.expected), ("seen", item.difference.seen)):
         yield f"  {title + ':':<10} {_event(event, item.difference.byte, scenario.openflow)}"
-    again = "".join(f" --set {setting}" for setting in settings)
-    yield f"  again: soft run {result.target.label} --test {scenario.name}{again}"
+    yield f"  again: {again}" + "".join(f" --set {shlex.quote(setting)}" for setting in settings)
 
 
 def _event(event: Event | None, byte: int | None, openflow: str) -> str:

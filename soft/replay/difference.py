@@ -30,7 +30,7 @@ def first_difference(expected: Trace, seen: Trace) -> Difference | None:
 def _first_byte(one: Event | None, other: Event | None) -> int | None:
     if not isinstance(one, Message | Packet) or not isinstance(other, Message | Packet):
         return None
-    if kind_of(one)[:2] != kind_of(other)[:2] or getattr(one, "port", 0) != getattr(other, "port", 0):
+    if kind_of(one) != kind_of(other):
         return None
     left, right = one.payload.concrete() or b"", other.payload.concrete() or b""
     common = min(len(left), len(right))

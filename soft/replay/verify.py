@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from soft.bundle.model import Bundle
 from soft.bundle.tree import PathTree
@@ -210,7 +210,23 @@ def _explain(bundle: Bundle, target: Target, checks: list[Check], real_time: boo
     with AgentStage(target, bundle.scenario, real_time=real_time) as stage:
         for group in sorted(alike.values(), key=len, reverse=True):
             found.append(_disagreement(bundle, tree, stage, group, shrinking=len(found) < _MOST_SHRUNK))
-    return found
+    return _merged(found)
+
+
+def _merged(found: list[Disagreement]) -> list[Disagreement]:
+    """Those that were shrunk to the same input are one."""
+    together: dict[tuple[tuple[str, int], ...], list[Disagreement]] = {}
+    for each in found:
+        together.setdefault(tuple(sorted(each.values.items())), []).append(each)
+    merged = [
+        replace(
+            same[0],
+            paths=tuple(sorted(path for each in same for path in each.paths)),
+            steady=all(each.steady for each in same),
+        )
+        for same in together.values()
+    ]
+    return sorted(merged, key=lambda each: -len(each.paths))
 
 
 def _disagreement(

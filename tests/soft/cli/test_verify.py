@@ -62,11 +62,18 @@ def test_disagreement(place: Path) -> None:
     assert story.splitlines() == [
         "Disagreement 1, path 0:",
         "  input: m0.data.order=97",
-        "  they part at event 0, byte 8",
         "  predicted: step 0: echo_reply: 1 byte, xid 1; from byte 8: 21",
         "  seen:      step 0: echo_reply: 1 byte, xid 1; from byte 8: 61",
-        "  again: soft run counting --test orders --set m0.data.order=97",
+        f"  again: soft run {lab.binary()} --profile {place / 'counting.toml'} "
+        f"--test {place / 'false' / 'scenario.toml'} --set m0.data.order=97",
     ]
+
+
+def test_the_command_of_a_disagreement_works(place: Path) -> None:
+    (line,) = [line for line in run(place, "false").stdout.splitlines() if "again:" in line]
+    command = line.partition("again: soft ")[2].split()
+    played = CliRunner().invoke(soft, command, catch_exceptions=False, standalone_mode=False)
+    assert "echo_reply: 1 byte" in played.stdout
 
 
 def test_one_object(place: Path) -> None:

@@ -33,6 +33,7 @@ def test_equal_traces_do_not_part(trace: Trace) -> None:
         ((ERROR,), (message(0, b"\1\1\0\5"),), 0, 3),
         ((ERROR,), (message(0, b"\1\1\0\4\0"),), 0, 4),
         ((ERROR,), (message(1, b"\1\1\0\5"),), 0, None),
+        ((ERROR,), (message(0, b"\1\3\0\4"),), 0, None),
         ((packet(1, b"ab"),), (packet(1, b"aa"),), 0, 1),
         ((packet(1, b"ab"),), (packet(2, b"aa"),), 0, None),
         ((packet(1, b"ab"),), (message(0, b"ab"),), 0, None),

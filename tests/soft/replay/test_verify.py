@@ -89,6 +89,17 @@ def test_disagreements_of_different_kinds_are_apart() -> None:
     assert found == {(type(None), Message), (Message, Crash)}
 
 
+def test_disagreements_that_shrink_to_one_input_are_one() -> None:
+    # They part in different ways, but the same order is to blame.
+    wrong, silent = (reply(0, b"!"), *LAST), (reply(0, b"a"),)
+    lies = If(equals("a"), If(t.ult(TAIL, t.const(100, 8)), wrong, silent), TRUTH)
+    result = verify(lab.orders(lies), lab.target(), jobs=1)
+    assert counts(result) == (3, 2)
+    (disagreement,) = result.disagreements
+    assert len(disagreement.paths) == 2
+    assert disagreement.fields == ("m0.data.order",)
+
+
 def test_samples_are_even_and_hold_both_ends() -> None:
     assert list(sampled(10, None)) == list(range(10))
     assert list(sampled(10, 50)) == list(range(10))
