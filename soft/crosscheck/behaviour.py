@@ -21,6 +21,7 @@ from soft.trace import Close, Crash, Event, Flood, Hang, Message, Packet, Payloa
 
 # One event in kind: the step, what it is, and details. "?" is a detail that depends on the input.
 Kind = tuple[int, str, str]
+Met = tuple[tuple[Kind, ...], tuple[Kind, ...]]  # what two agents show for one input
 _ERROR, _PACKET_IN, _STATS_REPLY = 1, 10, 17
 # Errors that are named one by one before they are just errors.
 _MOST_ERRORS = 3
@@ -239,9 +240,6 @@ def clauses(left: Trace, right: Trace, scenario: Scenario, *, ports: bool = True
         _clause(only[0], bool(left), scenario, ports),
         _clause(only[1], bool(right), scenario, ports),
     )
-
-
-Met = tuple[tuple[Kind, ...], tuple[Kind, ...]]  # what two agents show in kind
 
 
 def way_clauses(way: Way, met: Iterable[Met], scenario: Scenario) -> tuple[str, str] | None:

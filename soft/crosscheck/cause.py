@@ -20,7 +20,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from soft.crosscheck.behaviour import Kind, Way, cause
+from soft.crosscheck.behaviour import Met, Way, cause
 from soft.crosscheck.model import FieldSet, Finding, Relation
 from soft.scenarios.model import Scenario
 from soft.trace import Trace
@@ -42,7 +42,7 @@ class Draft:
     way: Way
     sides: tuple[tuple[int, ...], tuple[int, ...]]
     swapped: bool  # the way's left is the finding's second agent
-    met: frozenset[tuple[tuple[Kind, ...], tuple[Kind, ...]]]  # what the way's two agents do in the region, in kind
+    met: frozenset[Met]  # what the way's two agents do in the region, in kind
     covered: bool
     traces: tuple[Trace, Trace]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from soft.crosscheck.behaviour import clauses, way_clauses
+from soft.crosscheck.behaviour import Met, clauses, kinds, way_clauses
 from soft.crosscheck.cause import Cause, Constraint, Draft, atom, causes, triggers, usual
 from soft.crosscheck.model import SEVERITIES, Cluster, FieldSet, Finding, Relation
 from soft.crosscheck.words import constraint_texts, subject
@@ -121,8 +121,11 @@ def _heading(
         start = re.sub(rf"(?<![\w.]){re.escape(prefix)}", "", start)
     told = None
     ends = finding.agents, draft.swapped
-    met = [pair for other in cause.drafts if (other.finding.agents, other.swapped) == ends for pair in other.met]
-    if len(set(met)) > 1:
+    alike = [other for other in cause.drafts if (other.finding.agents, other.swapped) == ends]
+    met = {pair for other in alike for pair in other.met}
+    if len(met) > 1:
+        # What depends on the input has a value in the examples.
+        met.update(_shown(other) for other in alike)
         told = way_clauses(draft.way, met, scenario)
     if told is not None:
         left, right = told[::-1] if draft.swapped else told
@@ -130,6 +133,12 @@ def _heading(
         left, right = clauses(*draft.traces, scenario, ports=draft.way.what == "ports")
     text = f"{start}: {finding.agents[0]} {left}, {finding.agents[1]} {right}"
     return text if len(text) <= _LONGEST_HEADING else text[: _LONGEST_HEADING - 1] + "…"
+
+
+def _shown(draft: Draft) -> Met:
+    """What the way's two agents do with the example, in kind."""
+    left, right = (kinds(trace) for trace in (draft.traces[::-1] if draft.swapped else draft.traces))
+    return left, right
 
 
 def _first(texts: list[str], rest: str) -> list[str]:

@@ -15,6 +15,7 @@ from soft.launch.find import Target, find
 from soft.scenarios.loader import load, parse
 from soft.scenarios.model import Scenario
 from tests.agents.lab import BUILD
+from tests.agents.live import SCENARIOS
 
 # The packets that end the reference switch (section 5.1.2 of the paper), in few paths: an action of four types.
 PACKET_CRASHES = """
@@ -29,10 +30,16 @@ actions = [
 data = { packet = "tcp" }
 """
 
+# Of tests/agents/scenarios.
+OWN = ("flow_to_port", "output")
+
 
 @functools.cache
 def scenario(name: str) -> Scenario:
-    return parse(PACKET_CRASHES, "packet_crashes.toml") if name == "packet_crashes" else load(name)
+    """A scenario of the catalogue, the one above, or one of OWN."""
+    if name == "packet_crashes":
+        return parse(PACKET_CRASHES, "packet_crashes.toml")
+    return load(str(SCENARIOS / f"{name}.toml") if name in OWN else name)
 
 
 @functools.cache
@@ -41,10 +48,10 @@ def target(agent: str, profile: str | None = None) -> Target:
 
 
 @functools.cache
-def snapshot(agent: str, ports: int = 4) -> Snapshot:
+def snapshot(agent: str, ports: int = 4, handshake: bool = True) -> Snapshot:
     # A variant of a program is started like the program.
     profile = agent.rpartition("/")[2].partition("-")[0] if "/" in agent else None
-    return freeze(target(agent, profile), ports=ports, handshake=True, version=1)
+    return freeze(target(agent, profile), ports=ports, handshake=handshake, version=1)
 
 
 @functools.cache
@@ -57,9 +64,8 @@ def explored(agent: str, name: str, engine: str = "compiled", solver: str = "z3"
     """The bundle of an agent and a scenario: complete."""
     place = Path(directory().name) / agent.replace("/", "_") / f"{name}-{engine}-{solver}"
     scene = scenario(name)
-    exploration = Exploration(
-        snapshot(agent, scene.ports), scene, place, agent.rpartition("/")[2], engine=engine, solver=solver
-    )
+    frozen = snapshot(agent, scene.ports, scene.handshake)
+    exploration = Exploration(frozen, scene, place, agent.rpartition("/")[2], engine=engine, solver=solver)
     manifest, _ = exploration.run()
     assert manifest.complete, manifest.reasons
     return read(place)
