@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from soft.bundle.model import group_key
 from soft.crosscheck.model import Difference, Severity
+from soft.openflow.decode import Item, describe_packet, items_of
 from soft.openflow.layout import Names
-from soft.openflow.openflow10 import ERROR_CODES, ERROR_TYPES, PACKET_IN_REASONS, STATS, TYPES
+from soft.openflow.openflow10 import ERROR_CODES, ERROR_TYPES, NO_BUFFER, PACKET_IN_REASONS, STATS, TYPES
 from soft.scenarios.model import Probe, Scenario
 from soft.solve.terms import Term
 from soft.trace import Close, Crash, Event, Flood, Hang, Message, Packet, Payload, Trace
@@ -23,6 +24,8 @@ from soft.trace import Close, Crash, Event, Flood, Hang, Message, Packet, Payloa
 Kind = tuple[int, str, str]
 Met = tuple[tuple[Kind, ...], tuple[Kind, ...]]  # what two agents show for one input
 _ERROR, _PACKET_IN, _STATS_REPLY = 1, 10, 17
+# The bytes of a packet_in before the packet.
+_PACKET_IN_HEAD = 18
 # Errors that are named one by one before they are just errors.
 _MOST_ERRORS = 3
 _MISS = "packet_in no_match"
@@ -234,8 +237,11 @@ def clauses(left: Trace, right: Trace, scenario: Scenario, *, ports: bool = True
         at = first_difference(left, right)
         a, b = left[at.event], right[at.event]
         if isinstance(a, Message | Packet) and isinstance(b, Message | Packet) and kinds(left) == kinds(right):
-            tell = _content if a.payload.size == b.payload.size else _size
-            return tell(a, at, scenario), tell(b, at, scenario)
+            if a.payload.size != b.payload.size:
+                return _size(a, scenario), _size(b, scenario)
+            if (found := _field(a, b, scenario)) is not None:
+                return found
+            return _content(a, at, scenario), _content(b, at, scenario)
     return (
         _clause(only[0], bool(left), scenario, ports),
         _clause(only[1], bool(right), scenario, ports),
@@ -349,20 +355,71 @@ def _words(event: Event, scenario: Scenario) -> str:
             raise AssertionError("packets are put into words together")
 
 
+def _field(left: Message | Packet, right: Message | Packet, scenario: Scenario) -> tuple[str, str] | None:
+    """Two payloads that differ in a field: what is sent, and with what there. None if they differ in plain bytes."""
+    if not isinstance(left, Message) or not isinstance(right, Message):
+        return _packet(left, left.payload, right, right.payload, scenario)
+    is_packet_in = _message(left.payload).startswith("packet_in ")
+    fields = [list(items_of(event.payload, scenario.openflow)) for event in (left, right)]
+    for one, other in zip(*fields, strict=False):
+        if one == other or one.name == "data":
+            continue
+        if is_packet_in and one.name == "buffer_id":
+            states = ["unbuffered" if item.value == NO_BUFFER else "buffered" for item in (one, other)]
+            return f"{_words(left, scenario)}, {states[0]}", f"{_words(right, scenario)}, {states[1]}"
+        if one.value is None:
+            return _entry(left, one, right, other, scenario)
+        return (
+            f"{_words(left, scenario)} with {one.name} {one.text}",
+            f"{_words(right, scenario)} with {other.name} {other.text}",
+        )
+    if not is_packet_in:
+        return None
+    quoted = [event.payload.slice(_PACKET_IN_HEAD, event.payload.size) for event in (left, right)]
+    return _packet(left, quoted[0], right, quoted[1], scenario)
+
+
+def _packet(
+    left: Message | Packet, one: Payload, right: Message | Packet, other: Payload, scenario: Scenario
+) -> tuple[str, str] | None:
+    """As `_field`, for a packet."""
+    texts = describe_packet(one), describe_packet(other)
+    if texts[0] == texts[1]:
+        return None
+    return f"{_sends(left, scenario)} as {texts[0]}", f"{_sends(right, scenario)} as {texts[1]}"
+
+
+def _sends(event: Message | Packet, scenario: Scenario) -> str:
+    return _forwards(event.step, [], scenario, False) if isinstance(event, Packet) else _words(event, scenario)
+
+
+def _entry(left: Message, one: Item, right: Message, other: Item, scenario: Scenario) -> tuple[str, str] | None:
+    """As `_field`, for an entry of a list, whose text has its fields."""
+    parts = one.text.split(", "), other.text.split(", ")
+    if "." not in one.name or len(parts[0]) != len(parts[1]):
+        return None
+    a, b = next((a, b) for a, b in zip(*parts, strict=True) if a != b)
+    return f"{_words(left, scenario)} with {a}", f"{_words(right, scenario)} with {b}"
+
+
 def _content(event: Message | Packet, at: Difference, scenario: Scenario) -> str:
     """Two payloads that differ in bytes: what is sent, and from where on it differs."""
     data = event.payload.concrete() or b""
     byte = at.byte or 0
-    what = _forwards(event.step, [], scenario, False) if isinstance(event, Packet) else _words(event, scenario)
     shown = data[byte : byte + 4].hex()
-    return f"{what} with {shown or 'nothing'} from byte {byte} on"
+    return f"{_sends(event, scenario)} with {shown or 'nothing'} from byte {byte} on"
 
 
-def _size(event: Message | Packet, at: Difference, scenario: Scenario) -> str:
+def _size(event: Message | Packet, scenario: Scenario) -> str:
     """Two payloads of other lengths: what is sent, and how much."""
+    words = _sends(event, scenario)
     if isinstance(event, Packet):
-        return f"{_forwards(event.step, [], scenario, False)} in {event.payload.size} bytes"
-    return f"{_words(event, scenario)} in a message of {event.payload.size} bytes"
+        return f"{words} in {event.payload.size} bytes"
+    quoted = event.payload.size - _PACKET_IN_HEAD
+    if _message(event.payload).startswith("packet_in ") and quoted >= 0:
+        amount = "nothing" if not quoted else "1 byte" if quoted == 1 else f"{quoted} bytes"
+        return f"{words}, quoting {amount} of it"
+    return f"{words} in a message of {event.payload.size} bytes"
 
 
 def _listed(parts: Iterable[str]) -> str:

@@ -118,13 +118,13 @@ def clusters_of(found: Findings, settings: tuple[str, ...]) -> list[Cluster]:
             "statistics requests silently ignored: no such type",
             "stats_request",
             ("m0.type=9",),
-            "stats_request with type ≥ 6, or type = queue and body.port_no in {5 to 0xfffb, 0xfffd, 0xffff}",
+            "stats_request with type ≥ 6, or type = queue and body.port_no not in {1 to 4, 0xfffc, 0xfffe}",
         ),
         (
             "statistics requests silently ignored: no such port",
             "stats_request",
             ("m0.type=queue", "m0.size=20", "m0.body.port_no=9"),
-            "stats_request with type ≥ 6, or type = queue and body.port_no in {5 to 0xfffb, 0xfffd, 0xffff}",
+            "stats_request with type ≥ 6, or type = queue and body.port_no not in {1 to 4, 0xfffc, 0xfffe}",
         ),
         (
             "missing features: emergency flow entries",

@@ -64,10 +64,59 @@ def test_clauses() -> None:
     )
     both = (*forward(1), Close(0))
     assert clauses(forward(1), both, scene) == ("does nothing more", "closes the connection")
-    assert clauses(forward(1, b"\1\2"), forward(1, b"\1\3"), scene) == (
-        "forwards the packet with 02 from byte 13 on",
-        "forwards the packet with 03 from byte 13 on",
-    )
+
+
+ETHERNET = bytes.fromhex("0200000000010200000000028100")
+
+
+def packet_in(*, buffer_id: str = "ffffffff", quoted: bytes = b"") -> Trace:
+    size = (18 + len(quoted)).to_bytes(2, "big").hex()
+    return (Message(0, Payload.of(bytes.fromhex(f"010a{size}00000000{buffer_id}003c00010000") + quoted)),)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (
+            packet_in(),
+            packet_in(buffer_id="00000000"),
+            (
+                "sends the packet to the controller (no_match), unbuffered",
+                "sends the packet to the controller (no_match), buffered",
+            ),
+        ),
+        (
+            packet_in(),
+            packet_in(quoted=b"\1"),
+            (
+                "sends the packet to the controller (no_match), quoting nothing of it",
+                "sends the packet to the controller (no_match), quoting 1 byte of it",
+            ),
+        ),
+        (
+            packet_in(quoted=ETHERNET),
+            packet_in(quoted=ETHERNET.replace(b"\1", b"\3")),
+            (
+                "sends the packet to the controller (no_match) as "
+                "Ethernet type 0x8100, 02:00:00:00:00:02 → 02:00:00:00:00:01, 14 bytes",
+                "sends the packet to the controller (no_match) as "
+                "Ethernet type 0x8100, 02:00:00:00:00:02 → 02:00:00:00:00:03, 14 bytes",
+            ),
+        ),
+        (
+            (Message(0, Payload.of(bytes.fromhex("0108000c0000000100000080"))),),
+            (Message(0, Payload.of(bytes.fromhex("0108000c0000000100000000"))),),
+            ("sends get_config_reply with miss_send_len 128", "sends get_config_reply with miss_send_len 0"),
+        ),
+        (
+            (Message(0, Payload.of(bytes.fromhex("0103000a00000001aabb"))),),
+            (Message(0, Payload.of(bytes.fromhex("0103000a00000001aacc"))),),
+            ("sends echo_reply with bb from byte 9 on", "sends echo_reply with cc from byte 9 on"),
+        ),
+    ],
+)
+def test_where_the_same_message_differs(left: Trace, right: Trace, expected: tuple[str, str]) -> None:
+    assert clauses(left, right, scenario()) == expected
 
 
 def test_the_first_difference() -> None:
