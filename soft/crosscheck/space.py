@@ -3,13 +3,15 @@
 A state is a conjunction of conditions in two parts: the allowed values of every field, as intervals, and *links*:
 conditions on several fields at once, kept by groups that share no field. Groups and free fields are independent, so a
 state is satisfiable exactly if each group is, and only a group whose fields or conditions changed has to be looked at
-again. That is done with inputs found before, then with answers given before, then with the solver.
+again. That is done with inputs found before, then with answers given before, then field by field if the group is a
+choice between conditions on one field each, then with the solver.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from soft.crosscheck.substitute import substitute
@@ -33,9 +35,12 @@ from soft.solve.solver import Answer, Solver
 from soft.solve.terms import TRUE, Term
 
 Input = dict[str, int]
+Choice = tuple[str, Intervals]  # a field, and its values
 
 # Inputs that are kept for each group of links: the last ones found are the likeliest to fit again.
 _MOST_MODELS = 8
+# Ways to choose that are tried before the solver is asked.
+_MOST_CHOICES = 64
 # Answers and intersections that are kept; past this many they are dropped, so that memory stays bounded.
 _MOST_KEPT = 200_000
 # Sets of more intervals than this are told to the solver by the conditions that they come from.
@@ -81,6 +86,10 @@ class Space:
         self._models: dict[frozenset[Term], list[Input]] = {}
         self._possible: dict[Term, bool] = {}
         self._parts: dict[Term, tuple[Term, ...]] = {}
+        # Nine conditions of ten are on one field alone: the field, and the values that satisfy it.
+        self._plain: dict[Term, tuple[str, Intervals]] = {}
+        self._choices: dict[Term, tuple[Choice, ...]] = {}
+        self._substituted: dict[tuple[Term, frozenset[tuple[str, int]]], Term] = {}
         self._answers: dict[tuple[frozenset[Term], tuple[int, ...]], tuple[tuple[Intervals, ...], Answer]] = {}
         everything: State | None = State({})
         for condition in scenario.domain:
@@ -94,6 +103,10 @@ class Space:
 
     def assume(self, state: State, condition: Term) -> State | None:
         """The part of a state in which a condition holds; None if there is none."""
+        plain = self._plain.get(condition)
+        if plain is not None:
+            self.kept += 1
+            return self.restrict(state, *plain)
         for part in self.conjuncts(condition):
             narrowed = self._assume(state, part)
             if narrowed is None:
@@ -187,7 +200,7 @@ class Space:
             fixed = self._fixed(state, names)
             if len(fixed) >= len(names) - 1:
                 with contextlib.suppress(RecursionError):  # a stranger's term may nest deeper than the constructors go
-                    return self._assume(state, substitute(condition, fixed))
+                    return self._assume(state, self._with(condition, fixed))
         link = Link(names, frozenset((condition,)))
         apart = []
         for other in state.links:
@@ -205,12 +218,25 @@ class Space:
             return None if both is None else self._decided(both, link)
         return self._decided(linked, link)
 
+    def _with(self, condition: Term, fixed: Input) -> Term:
+        """A condition with the values of some fields in it: the same ones come with many paths."""
+        key = condition, frozenset(fixed.items())
+        found = self._substituted.get(key)
+        if found is None:
+            if len(self._substituted) > _MOST_KEPT:
+                self._substituted.clear()
+            found = self._substituted[key] = substitute(condition, fixed)
+        return found
+
     def solutions(self, condition: Term, name: str) -> Intervals | None:
         """The values of a field that satisfy a condition on it alone, if they are a few intervals."""
         if condition not in self._solutions:
             if len(self._solutions) > _MOST_KEPT:
                 self._solutions.clear()
+                self._plain.clear()
             found = self._solutions[condition] = self._solved(condition, name)
+            if found is not None:
+                self._plain[condition] = name, found
             if found is not None and len(found) > _MANY:
                 self._meanings[id(found)] = found, condition
         return self._solutions[condition]
@@ -269,12 +295,58 @@ class Space:
             return known[1]
         if len(self._answers) > _MOST_KEPT:
             self._answers.clear()
+        choices = [self._choices_of(condition) for condition in _ordered(link.conditions)]
+        if all(choices) and math.prod(map(len, choices)) <= _MOST_CHOICES:
+            self.kept += 1
+            chosen = self._chosen(dict(zip(names, allowed, strict=True)), choices)
+            answer = Answer.UNSAT if chosen is None else Answer.SAT
+            if chosen is not None:
+                models.append({name: values[0][0] for name, values in chosen.items()})
+                del models[:-_MOST_MODELS]
+            self._answers[key] = allowed, answer
+            return answer
         answer = self.solver.check([*_ordered(link.conditions), *self._membership(names, allowed)])
         if answer is Answer.SAT:
             models.append(self.solver.model([terms.var(name, self.widths[name]) for name in names]))
             del models[:-_MOST_MODELS]
         self._answers[key] = allowed, answer
         return answer
+
+    def _choices_of(self, condition: Term) -> tuple[Choice, ...]:
+        """A condition as a choice between conditions on one field each, if it is one: that some field does not match.
+
+        Empty if it is something else.
+        """
+        known = self._choices.get(condition)
+        if known is None:
+            known = self._choices[condition] = tuple(self._found_choices(condition))
+        return known
+
+    def _found_choices(self, condition: Term) -> list[Choice]:
+        found: list[Choice] = []
+        for part in self.conjuncts(terms.negate(condition)):
+            if len(part.variables) != 1:
+                return []
+            (name,) = part.variables
+            values = self.solutions(terms.negate(part), name)
+            if values is None:
+                return []
+            found.append((name, values))
+        return found
+
+    def _chosen(
+        self, values: Mapping[str, Intervals], choices: Sequence[Sequence[Choice]]
+    ) -> Mapping[str, Intervals] | None:
+        """Values of fields with which one of each of the choices holds."""
+        if not choices:
+            return values
+        for name, allowed in choices[0]:
+            known = self._intersections.get((id(values[name]), id(allowed)))
+            new = self._intersected(name, values[name], allowed) if known is None else known[2]
+            found = self._chosen({**values, name: new}, choices[1:]) if new else None
+            if found is not None:
+                return found
+        return None
 
     def _fitting(self, models: list[Input], names: list[str], allowed: tuple[Intervals, ...]) -> Input | None:
         for model in reversed(models):
