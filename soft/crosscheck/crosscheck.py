@@ -84,7 +84,7 @@ def crosscheck(
             progress(f"checking {labels[place]}")
         bundle = bundles[place]
         found = soundness(bundle, labels[place], whole)
-        side = Side(slices.bundle(bundle), outputs, whole=found.whole)
+        side = Side(slices.bundle(bundle), outputs, space, whole=found.whole)
         parties.append(_Party(labels[place], place, bundle, side, found))
     ranks = {party.label: rank for rank, party in enumerate(parties)}
     comparisons: list[Comparison] = []

@@ -360,7 +360,7 @@ class Explainer:
         stack = [(side.root, self.space.domain[name])]
         while stack:
             twig, values = stack.pop()
-            if twig.output >= 0 and (side.whole or twig.ends):
+            if twig.output >= 0 and side.covers(twig):
                 yield values, twig.output
                 continue
             for child in side.children(twig):

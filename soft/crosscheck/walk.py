@@ -37,6 +37,8 @@ class Twig:
     children: list[Twig] | None = None
     # There are two children, and one has the condition that the other negates.
     halves: bool = False
+    # On the way from the root no input could have gone two ways.
+    sure: bool = True
 
     @property
     def size(self) -> int:
@@ -55,9 +57,11 @@ class Twig:
 class Side:
     """One agent's bundle, ready to be walked. `whole`: it is proved that the paths cover the whole input space."""
 
-    def __init__(self, bundle: Bundle, outputs: Outputs, *, whole: bool) -> None:
+    def __init__(self, bundle: Bundle, outputs: Outputs, space: Space, *, whole: bool) -> None:
         self.bundle = bundle
         self.whole = whole
+        self._space = space
+        self._exclusive: dict[tuple[Term, ...], bool] = {}
         self._tree = PathTree(bundle)
         numbers = outputs.add(bundle.traces)
         found = [numbers[trace] for trace in _traces_of(bundle.paths, self._tree.order)]
@@ -73,42 +77,63 @@ class Side:
         """The ways to go on from a twig, each up to where it branches again."""
         if twig.children is None:
             tree, conditions = self._tree, self.bundle.conditions
+            branches = tree.branches(twig.node)
+            first = tuple([conditions[branch.condition] for branch in branches])
+            twig.halves = len(first) == 2 and first[0] is terms.negate(first[1])
+            sure = twig.sure and (twig.halves or self._one_way(first))
             twig.children = []
-            for branch in tree.branches(twig.node):
-                node, way = branch.node, [conditions[branch.condition]]
+            for branch, condition in zip(branches, first, strict=True):
+                node, way = branch.node, [condition]
                 while len(ahead := tree.branches(node)) == 1 and not tree.ends(node):
                     node = ahead[0].node
-                    if not self.whole:
+                    if not (self.whole and sure):
                         # Where nothing is left out, the only way to go on follows from what is known.
                         way.append(conditions[ahead[0].condition])
-                twig.children.append(self._twig(node, tuple(way), twig))
-            first = [child.conditions[0] for child in twig.children]
-            twig.halves = len(first) == 2 and first[0] is terms.negate(first[1])
+                twig.children.append(self._twig(node, tuple(way), twig, sure))
         return twig.children
+
+    def covers(self, twig: Twig) -> bool:
+        """Whether every input that gets to a twig takes a path below it."""
+        return twig.ends or (self.whole and twig.sure)
+
+    def _one_way(self, first: tuple[Term, ...]) -> bool:
+        """Whether no input satisfies two of the conditions by which a tree branches.
+
+        An agent goes one way; a stranger's paths may be a partition all the same if they are told apart further down.
+        """
+        known = self._exclusive.get(first)
+        if known is None:
+            known = self._exclusive[first] = len(first) < 2 or self._disjoint(first)
+        return known
+
+    def _disjoint(self, conditions: tuple[Term, ...]) -> bool:
+        space = self._space
+        for place, condition in enumerate(conditions):
+            state = space.assume(space.everything, condition)
+            if state is not None and any(space.assume(state, other) is not None for other in conditions[:place]):
+                return False
+        return True
 
     def follow(self, values: Mapping[str, int], memo: dict[Term, int] | None = None) -> Twig | None:
         """Where an input ends; None if it was not explored."""
         memo = {} if memo is None else memo
-        twig = self.root
-        if not all(evaluate(condition, values, memo) for condition in twig.conditions):
-            return None
-        while not twig.ends:
-            for child in self.children(twig):
-                if all(evaluate(condition, values, memo) for condition in child.conditions):
-                    twig = child
-                    break
-            else:
-                return None
-        return twig
+        stack = [self.root]
+        while stack:
+            twig = stack.pop()
+            if all(evaluate(condition, values, memo) for condition in twig.conditions):
+                if twig.ends:
+                    return twig
+                stack += reversed(self.children(twig))
+        return None
 
     def path(self, twig: Twig) -> int:
         """The number of the path that ends at a twig, or of the first one below it."""
         return self._tree.order[twig.node.first]
 
-    def _twig(self, node: Node, conditions: tuple[Term, ...], parent: Twig | None) -> Twig:
+    def _twig(self, node: Node, conditions: tuple[Term, ...], parent: Twig | None, sure: bool = True) -> Twig:
         uniform = node.first < node.last and self._runs[node.first] >= node.last
         output = self._outputs[node.first] if uniform else -1
-        return Twig(node, conditions, parent, output, bool(self._tree.ends(node)))
+        return Twig(node, conditions, parent, output, bool(self._tree.ends(node)), sure=sure)
 
 
 def _traces_of(paths: Sequence[object], order: Sequence[int]) -> list[int]:
@@ -149,10 +174,10 @@ def overlaps(
             if not agreeing and not outputs.difference(a.output, b.output):
                 continue
             # Below a node of a partial bundle there may be nothing at all: go on to where a path is.
-            if (left.whole or a.ends) and (right.whole or b.ends):
+            if left.covers(a) and right.covers(b):
                 yield Overlap(a, b, state)
                 continue
-            down = not (left.whole or a.ends)
+            down = not left.covers(a)
         elif a.output >= 0:
             down = False
         else:
@@ -164,7 +189,7 @@ def overlaps(
 
 def _branches(space: Space, side: Side, twig: Twig, state: State) -> Iterator[tuple[Twig, State]]:
     children = side.children(twig)
-    if twig.halves and side.whole:
+    if twig.halves and side.whole and twig.sure:
         first, second = children
         inner = space.assume(state, first.conditions[0])
         if inner is None or inner is state:

@@ -101,7 +101,7 @@ def detecting(left: Bundle, right: Bundle, solver: str) -> dict[str, object]:
     start = time.perf_counter()
     slices, outputs, engine = slices_of([left, right]), Outputs(), Solver(solver)
     space = Space(slices.scenario, engine, slices.headed)
-    sides = [Side(slices.bundle(bundle), outputs, whole=bundle.manifest.complete) for bundle in (left, right)]
+    sides = [Side(slices.bundle(bundle), outputs, space, whole=bundle.manifest.complete) for bundle in (left, right)]
     found = set()
     for overlap in overlaps(space, sides[0], sides[1], outputs, space.everything):
         pair = overlap.left.output, overlap.right.output
