@@ -60,7 +60,6 @@ class Agent:
         profile: Profile,
         directory: Path,
         process: subprocess.Popen[bytes],
-        pid: int,
         ports: Mapping[int, Port],
         end: ControlEnd,
         deadline: float,
@@ -71,8 +70,8 @@ class Agent:
         self._nudge_path = directory / profile.nudge if nudging and profile.nudge is not None else None
         self.profile = profile
         self.directory = directory
-        self.pid = pid
-        """The process that owns the control channel."""
+        self.pid = process.pid
+        """The process that owns the control channel; one that was started later is known when the channel is there."""
         self.ports = ports
         self._process = process
         self._end = end
@@ -80,7 +79,7 @@ class Agent:
         self._meet_again = meet_again
         self._clock = clock
         self._is_stopped = False
-        self._pidfd = os.pidfd_open(pid)
+        self._pidfd = os.pidfd_open(process.pid)
         self._control: socket.socket | None = None
         self._exchange: Exchange | None = None
         self._processes: Processes | None = None
@@ -108,15 +107,23 @@ class Agent:
         """Open the control channel without a word: the agent waits for the first byte from its controller."""
         if self._control is not None:
             return
-        self._control = self._end.open(self._deadline, self.ended, self._pidfd)
+        name = self.profile.control_process
+        if name is None:
+            self._control = self._end.open(self._deadline, self.ended, self._pidfd)
+        else:
+            # The started process may end, as that of a daemon does, and another one go on.
+            self._control = self._end.open(self._deadline, self._all_ended, None)
         if self._control is None:
             verb = "connect to its controller" if self.profile.connection == "connect" else "listen for its controller"
-            if (how := self.ended()) is not None:
-                raise SoftError(f"The agent ended ({how}) before it came to {verb}.{self.last_words()}")
+            if (how := self.ended()) is not None and (name is None or self._all_ended()):
+                hint = self._hint()
+                raise SoftError(f"The agent ended ({how}) before it came to {verb}.{hint}{self.last_words()}")
             raise SoftError(
                 f"The agent did not {verb} at {self._end.text} within "
                 f"{self.profile.start_timeout_ms} ms.{self.last_words()}"
             )
+        if name is not None:
+            self._watch(_control_pid(name, self.directory, self._deadline))
         # One connection is all that a run has: an agent that comes back after a close is refused.
         self._end.close()
         watched = {self.pid, self._process.pid} if self.profile.sleeps else set()
@@ -150,6 +157,21 @@ class Agent:
         except SoftError:
             return False
         return True
+
+    def _watch(self, pid: int) -> None:
+        os.close(self._pidfd)
+        self.pid, self._pidfd = pid, os.pidfd_open(pid)
+
+    def _all_ended(self) -> str | None:
+        return None if tagged(self.directory) else "ended"
+
+    def _hint(self) -> str:
+        if self._all_ended():
+            return ""
+        return (
+            " It left another process behind: if it goes into the background, name the process that stays in the "
+            "launch profile's `control_process`."
+        )
 
     def handshake(self, version: int = 0x01) -> bytes:
         """Hello and features, then whatever else the agent has to say until it is quiet. Returns the features reply."""
@@ -374,10 +396,9 @@ def _launch(
     helpers.run(commands_of(profile.after_start))
     for port in ports:
         port.attach(max(0.1, deadline - time.monotonic()))
-    pid = _control_pid(profile.control_process, process, directory, deadline)
     numbered = {port.number: port for port in ports}
     meet_again = meeting(profile, end, address, directory, namespace, helpers)
-    agent = Agent(profile, directory, process, pid, numbered, end, deadline, clock, meet_again, nudging)
+    agent = Agent(profile, directory, process, numbered, end, deadline, clock, meet_again, nudging)
     stack.callback(agent.close)
     return agent
 
@@ -395,15 +416,20 @@ def _open_ports(plans: list[PortPlan], namespace: Namespace | None) -> list[Port
     raise SoftError(f"Ports of kind {plans[0].kind} need a network namespace; the profile must not forbid it.")
 
 
-def _control_pid(name: str | None, process: subprocess.Popen[bytes], directory: Path, deadline: float) -> int:
-    """The started process, or the one of this command name among all that it has become."""
-    if name is None:
-        return process.pid
+def _control_pid(name: str, directory: Path, deadline: float) -> int:
+    """The process of this command name among all that the agent has become.
+
+    Of several, one that none of the others is a child of: a daemon's parents may not be quite gone.
+    """
     while True:
+        named: dict[int, int] = {}
         for pid in tagged(directory):
             with contextlib.suppress(OSError):
                 if Path(f"/proc/{pid}/comm").read_text().rstrip("\n") == name[:15]:
-                    return pid
+                    named[pid] = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        for pid in named:
+            if pid not in named.values():
+                return pid
         if time.monotonic() > deadline:
             raise SoftError(f"None of the agent's processes is called {name}.{last_words(directory / 'agent.log')}")
         time.sleep(0.01)

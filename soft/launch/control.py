@@ -17,6 +17,8 @@ from soft.launch.namespace import Namespace
 _HOST = "127.0.0.1"
 # OpenFlow's own port, free in a namespace of our own.
 _OPENFLOW_PORT = 6653
+# Seconds between two looks at whether any process of an agent is left.
+_LOOK_AGAIN = 0.1
 
 
 class ControlEnd:
@@ -72,20 +74,30 @@ class ControlEnd:
             "control_path": str(self.path),
         }
 
-    def open(self, deadline: float, ended: Callable[[], str | None], pidfd: int) -> socket.socket | None:
-        """The connection, or None if the deadline passes or the agent ends first (`ended` then says how)."""
-        channel = self._accept(deadline, pidfd) if self._listener is not None else self._dial(deadline, ended)
+    def open(self, deadline: float, ended: Callable[[], str | None], pidfd: int | None) -> socket.socket | None:
+        """The connection, or None if the deadline passes or the agent ends first (`ended` then says how).
+
+        A `pidfd` tells of its end at once; without one, `ended` is asked now and then.
+        """
+        channel = self._accept(deadline, ended, pidfd) if self._listener is not None else self._dial(deadline, ended)
         if channel is not None and self.kind == "tcp":
             channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return channel
 
-    def _accept(self, deadline: float, pidfd: int) -> socket.socket | None:
+    def _accept(self, deadline: float, ended: Callable[[], str | None], pidfd: int | None) -> socket.socket | None:
         assert self._listener is not None
         poller = select.poll()
         poller.register(self._listener, select.POLLIN)
-        poller.register(pidfd, select.POLLIN)
-        ready = {descriptor for descriptor, _ in poller.poll(max(0.0, deadline - time.monotonic()) * 1000)}
-        return self._listener.accept()[0] if self._listener.fileno() in ready else None
+        if pidfd is not None:
+            poller.register(pidfd, select.POLLIN)
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            look = left if pidfd is not None else min(left, _LOOK_AGAIN)
+            ready = {descriptor for descriptor, _ in poller.poll(look * 1000)}
+            if self._listener.fileno() in ready:
+                return self._listener.accept()[0]
+            if not left or ready or (pidfd is None and ended()):
+                return None
 
     def _dial(self, deadline: float, ended: Callable[[], str | None]) -> socket.socket | None:
         pause = 0.0005

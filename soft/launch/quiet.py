@@ -65,8 +65,11 @@ class Processes:
 
 
 def _waits(syscall: bytes) -> bool:
-    """The content of /proc/PID/syscall: `running`, or the call's number and arguments; empty after the end."""
-    return not syscall or syscall.split(b" ", 1)[0] in _WAITING
+    """The content of /proc/PID/syscall: `running`, or the call's number and arguments; empty after the end.
+
+    A process that has ended and that nobody has asked about yet, as a daemon's first one, has neither call nor stack.
+    """
+    return not syscall or syscall.split(b" ", 1)[0] in _WAITING or syscall.rstrip() == b"-1 0x0 0x0"
 
 
 def nudge(path: Path) -> None:

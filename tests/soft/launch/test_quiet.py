@@ -94,3 +94,12 @@ def test_a_socket_that_was_opened_later_counts_too() -> None:
                     time.sleep(0.001)
                 assert not queues.empty()
             queues.close()
+
+
+def test_a_process_that_has_ended_sleeps_though_nobody_has_waited_for_it() -> None:
+    process = subprocess.Popen(["true"])
+    watched = Processes([process.pid])
+    assert eventually(watched, asleep=True)
+    assert all(watched.asleep() for _ in range(20))
+    process.wait()
+    watched.close()
