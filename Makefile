@@ -21,7 +21,7 @@ DEMO_SCENARIOS := packet_out stats_request set_config queue_config
 
 # command:package; the command tells whether the package is there.
 TOOLCHAIN := gcc:gcc,libc6-dev ip:iproute2
-SYSTEM := $(TOOLCHAIN) git:git ovs-vswitchd:openvswitch-switch valgrind:valgrind chromium:chromium tshark:tshark \
+SYSTEM := $(TOOLCHAIN) g++:g++ git:git ovs-vswitchd:openvswitch-switch valgrind:valgrind chromium:chromium tshark:tshark \
     faketime:faketime openssl:openssl
 
 .PHONY: demo test lint bench results agents env system toolchain clean

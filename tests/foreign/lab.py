@@ -62,10 +62,19 @@ def directory() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory()
 
 
+# How an agent is compiled, if not like most of them.
+_COMPILED = {
+    "edged": ["g++", "-O2", "-std=c++17"],
+    "forkd": ["gcc", "-static", "-O3", "-march=x86-64-v2"],
+    "talkd": ["gcc", "-O2", "-D_GNU_SOURCE", "-pthread"],
+}
+
+
 @functools.cache
 def binary(name: str) -> Path:
     place = Path(directory().name) / name
-    subprocess.run(["gcc", "-O1", "-w", "-o", place, HERE / f"{name}.c"], check=True)
+    (source,) = HERE.glob(f"{name}.c*")
+    subprocess.run([*_COMPILED.get(name, ["gcc", "-O1"]), "-w", "-o", place, source], check=True)
     return place
 
 

@@ -7,6 +7,7 @@ import pytest
 from harness.explorer import Limits
 from soft.bundle.model import Bundle
 from soft.crosscheck.crosscheck import crosscheck
+from soft.errors import SoftError
 from soft.launch.find import Target
 from soft.replay.verify import verify
 from tests.foreign.lab import FLOWS, PACKETS, SHORT, explore, scenario, target
@@ -21,6 +22,9 @@ _AGENTS = {
     "behind a relay": (target("relayd"), PACKETS, 5),
     "behind a relay over TCP": (target("relayd", *_TCP), PACKETS, 5),
     "never sleeps, reads tap devices": (target("spind"), PACKETS, 5),
+    "C++ over edge-triggered epoll": (target("edged"), PACKETS, 11),
+    "static, in the background": (target("forkd"), PACKETS, 11),
+    "logs in a thread": (target("talkd"), FLOWS, 39),
 }
 
 
@@ -39,3 +43,9 @@ def test_a_foreign_agent(agent: Target, text: str, paths: int) -> None:
 def test_two_foreign_agents_differ() -> None:
     bundles: list[Bundle] = [explore(target(name), scenario(PACKETS))[0] for name in ("laterd", "relayd")]
     assert crosscheck(bundles).verdict == "differ"
+
+
+def test_a_daemon_that_nobody_named() -> None:
+    daemon = target("forkd", ('control_process = "forkd"\n', ""))
+    with pytest.raises(SoftError, match=r"ended \(exit 0\).*left another process behind.*`control_process`"):
+        explore(daemon, scenario(PACKETS))
