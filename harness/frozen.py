@@ -104,6 +104,8 @@ class Signals:
     alarm_ns: int = 0
     """What is left of setitimer(ITIMER_REAL), 0 if it is not set."""
     alarm_interval_ns: int = 0
+    timers: tuple[int, ...] = ()
+    """The signals of the timers that are running (timer_create); what they do has no model."""
 
 
 @dataclass(frozen=True, slots=True)

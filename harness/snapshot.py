@@ -44,7 +44,7 @@ _MAPS_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \d+\s*(.
 
 _EM_X86_64 = 62
 _FRAMING = {"veth": "packet", "tap": "packet", "tap-device": "packet", "ovs-dummy": "length-prefixed"}
-_SYS_BRK, _SYS_RT_SIGACTION, _SYS_GETITIMER = 12, 13, 36
+_SYS_BRK, _SYS_RT_SIGACTION, _SYS_GETITIMER, _SYS_TIMER_GETTIME = 12, 13, 36, 224
 _ERRORS = (1 << 64) - 4096
 
 
@@ -297,6 +297,7 @@ def _signals(stopped: Stopped, main: int) -> Signals:
         actions=actions,
         alarm_ns=left,
         alarm_interval_ns=interval,
+        timers=_timers(stopped, main),
     )
 
 
@@ -307,6 +308,16 @@ def _alarm(stopped: Stopped, main: int) -> tuple[int, int]:
         return 0, 0
     interval, interval_us, left, left_us = struct.unpack("<4q", answer[1])
     return interval * 10**9 + interval_us * 1000, left * 10**9 + left_us * 1000
+
+
+def _timers(stopped: Stopped, main: int) -> tuple[int, ...]:
+    """The signals of all POSIX timers that will expire. Where nobody tells whether one will, it may."""
+    running = []
+    for timer, number in re.findall(r"^ID: (\d+)\nsignal: (\d+)/", _text(f"/proc/{stopped.pid}/timers"), re.MULTILINE):
+        answer = _asked(stopped, main, _SYS_TIMER_GETTIME, int(timer), SCRATCH, size=32)
+        if answer is None or any(answer[1][16:]):
+            running.append(int(number))
+    return tuple(sorted(running))
 
 
 def _asked(stopped: Stopped, tid: int, number: int, *arguments: int, size: int = 0) -> tuple[int, bytes] | None:

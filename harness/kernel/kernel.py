@@ -236,6 +236,8 @@ class Kernel:
             pending = self.signals.pending()
             if pending is not None:
                 raise Interrupted(pending)
+            if outside.waiting and self.snapshot.signals.timers:
+                raise Unsupported("a timer made by timer_create, which may expire while the scenario waits")
             if outside.is_passing and self.threads.run_ready():
                 continue
             deadline = self.waits_until = self.idle.rests(deadline)

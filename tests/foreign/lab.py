@@ -55,6 +55,15 @@ type = 2
 length = "symbolic"
 body = "0102"
 """
+# Time passes.
+WAITING = """
+name = "waiting"
+summary = "A barrier, and a second"
+[[step]]
+send = "barrier_request"
+[[step]]
+wait = 1000
+"""
 
 
 @functools.cache
@@ -66,6 +75,7 @@ def directory() -> tempfile.TemporaryDirectory[str]:
 _COMPILED = {
     "edged": ["g++", "-O2", "-std=c++17"],
     "forkd": ["gcc", "-static", "-O3", "-march=x86-64-v2"],
+    "peekd": ["gcc", "-O0", "-D_GNU_SOURCE"],
     "talkd": ["gcc", "-O2", "-D_GNU_SOURCE", "-pthread"],
 }
 

@@ -10,7 +10,7 @@ from soft.crosscheck.crosscheck import crosscheck
 from soft.errors import SoftError
 from soft.launch.find import Target
 from soft.replay.verify import verify
-from tests.foreign.lab import FLOWS, PACKETS, SHORT, explore, scenario, target
+from tests.foreign.lab import FLOWS, PACKETS, SHORT, WAITING, explore, scenario, target
 
 _TCP = (('"unix"', '"tcp"'), ("{control_path}", "{host}:{tcp_port}"))
 # The agent, its profile's changes, the scenario, and how many paths there are.
@@ -24,6 +24,7 @@ _AGENTS = {
     "never sleeps, reads tap devices": (target("spind"), PACKETS, 5),
     "C++ over edge-triggered epoll": (target("edged"), PACKETS, 11),
     "static, in the background": (target("forkd"), PACKETS, 11),
+    "peeks, reads, and takes several frames at a time": (target("peekd"), PACKETS, 6),
     "logs in a thread": (target("talkd"), FLOWS, 39),
 }
 
@@ -49,3 +50,10 @@ def test_a_daemon_that_nobody_named() -> None:
     daemon = target("forkd", ('control_process = "forkd"\n', ""))
     with pytest.raises(SoftError, match=r"ended \(exit 0\).*left another process behind.*`control_process`"):
         explore(daemon, scenario(PACKETS))
+
+
+def test_a_timer_without_a_model_is_named_where_time_passes() -> None:
+    bundle, manifest, _ = explore(target("peekd"), scenario(WAITING))
+    assert len(bundle.paths) == 0
+    (reason,) = manifest.reasons
+    assert reason.startswith("No model for a timer made by timer_create")
