@@ -72,6 +72,8 @@ class Idle:
         self._attempts = 0
         self._ticks = 0
         self._blocks = 0
+        self._period = 0
+        """That of the tick before."""
         self._step = -1
 
     # ---------------------------------------------------------------------------------------------- for the kernel
@@ -117,6 +119,7 @@ class Idle:
         if not isinstance(period, int) or period <= 0:
             return Move(due, deadline)
         self._ticks += 1
+        repeats, self._period = period == self._period, period
         state = plain = capture(kernel, now, deadline)
         was_general, self._is_general = self._is_general, False
         if origin is not None and end is not None and _is_tick(origin, end, now, period):
@@ -130,7 +133,8 @@ class Idle:
             if not self._is_general:
                 self._attempts += 1
                 self._sizes |= end.sizes(parting)
-        if self._ticks > _MOST_TICKS or kernel.machine.executed - self._blocks > _MOST_BLOCKS:
+        is_enough = self._ticks > _MOST_TICKS or kernel.machine.executed - self._blocks > _MOST_BLOCKS
+        if is_enough and repeats:
             return self._to_the_last(plain.moving(due), period)
         if self._attempts > _MOST_ATTEMPTS:
             return Move(due, deadline)
@@ -182,6 +186,8 @@ class Idle:
         """Without proof: the last tick of the wait is the next."""
         kernel = self._kernel
         kernel.marks[MARK] = None
+        # What is left of the wait is shorter than a period: what happens in it is followed.
+        self._ticks, self._blocks = 0, kernel.machine.executed
         left = _whole(until(kernel.outside.horizon, kernel.clock.now), period)
         return Move(later(kernel.clock.now, left), install(kernel, state, _moved(later(left, -period), period)))
 
