@@ -20,8 +20,14 @@ from soft.errors import SoftError
 from soft.openflow.normalise import RULES
 from soft.scenarios.model import Scenario, Wait
 
-_FROZEN_THREADS = "Only the control channel's thread runs: what {count} other threads would do does not happen."
-_THREADS_IN_WAITS = "{count} other threads run only while the scenario waits: what they would do else does not happen."
+_FROZEN_THREADS = (
+    "Only the control channel's thread runs, unless it leaves its input unread: "
+    "what {count} other threads would do else does not happen."
+)
+_THREADS_IN_WAITS = (
+    "{count} other threads run only while the scenario waits or input lies unread: "
+    "what they would do else does not happen."
+)
 _RELAYED = "Between the controller and the process explored is another one, which is taken to pass on all messages."
 
 

@@ -67,6 +67,11 @@ TIME_LIMITS_OPEN_VSWITCH = {
     "eth_concrete_match": 180.0,
     "eth_flow_mod": 240.0,
     "flow_mod": 300.0,
+    # A path for every 5 s of a wait, and one for every version of a hello.
+    "idle_timeout": 420.0,
+    "hard_timeout": 420.0,
+    "hello": 420.0,
+    "hello_twice": 420.0,
 }
 QUICK_TIME_LIMIT = 10.0
 # A crosscheck of two partial bundles of ten thousands of paths need not end.

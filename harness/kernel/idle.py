@@ -179,8 +179,9 @@ class Idle:
 
     def _to_the_end(self, state: Resting, period: int) -> Move:
         """The last tick of the wait has been; the next one would be behind its end."""
-        left = until(self._kernel.outside.horizon, self._kernel.clock.now)
-        return Move(None, install(self._kernel, state, _moved(_whole(left, period), period)))
+        outside = self._kernel.outside
+        left = _whole(until(outside.horizon, self._kernel.clock.now), period, outside.longest)
+        return Move(None, install(self._kernel, state, _moved(left, period)))
 
     def _to_the_last(self, state: Resting, period: int) -> Move:
         """Without proof: the last tick of the wait is the next."""
@@ -188,7 +189,7 @@ class Idle:
         kernel.marks[MARK] = None
         # What is left of the wait is shorter than a period: what happens in it is followed.
         self._ticks, self._blocks = 0, kernel.machine.executed
-        left = _whole(until(kernel.outside.horizon, kernel.clock.now), period)
+        left = _whole(until(kernel.outside.horizon, kernel.clock.now), period, kernel.outside.longest)
         return Move(later(kernel.clock.now, left), install(kernel, state, _moved(later(left, -period), period)))
 
     def _all_hold_for(self, conditions: list[Term], period: int) -> Value:
@@ -216,13 +217,17 @@ def _is_tick(origin: Resting, end: Resting, now: Value, period: int) -> bool:
     return until(end.now, origin.now) == period and until(now, end.now) == 0 and origin.alike(end)
 
 
-def _whole(time: Value, period: int) -> Value:
-    """The time, which is known to have less than 32 bits, without what is left of its last period."""
+def _whole(time: Value, period: int, most: int = (1 << 32) - 1) -> Value:
+    """The time, which is known to be `most` at most, without what is left of its last period.
+
+    Solvers divide bit by bit: no more bits than needed.
+    """
     if isinstance(time, int):
         return time // period * period
-    unit = t.const(period, 32)
-    whole = t.mul(t.udiv(t.extract(31, 0, time.term), unit), unit)
-    return make(t.zero_extend(32, whole), time.value // period * period)
+    width = min(max(most.bit_length(), period.bit_length()), 63)
+    unit = t.const(period, width)
+    whole = t.mul(t.udiv(t.extract(width - 1, 0, time.term), unit), unit)
+    return make(t.zero_extend(64 - width, whole), time.value // period * period)
 
 
 def _moved(by: Value, period: int) -> Shift:

@@ -41,6 +41,7 @@ class Plan:
     def __init__(self, scenario: Scenario, inside: Callable[[Term], Term] | None) -> None:
         self.steps: tuple[Step, ...] = scenario.steps
         self._inside = inside
+        self._ranges = {variable.name: variable.range for variable in scenario.variables}
         self._templates = [
             None
             if isinstance(step, Wait) or inside is None
@@ -57,6 +58,14 @@ class Plan:
             return evaluate(milliseconds, values)
         term = self._inside(milliseconds)
         return make(t.zero_extend(64 - term.width, term), evaluate(milliseconds, values))
+
+    def longest(self, step: Wait) -> int:
+        """More milliseconds than a wait has in no run."""
+        milliseconds = step.milliseconds
+        if isinstance(milliseconds, int):
+            return milliseconds
+        known = self._ranges.get(milliseconds.args[0]) if milliseconds.op == "var" else None
+        return milliseconds.most if known is None else known[1]
 
     def bytes_of(self, step: int, values: Mapping[str, int], pin: Callable[[Value], int]) -> list[Value]:
         """The bytes of a step in a run with these inputs."""
@@ -89,6 +98,8 @@ class Outside:
         self._framing = framing
         self.step = -1
         self.horizon: Value = clock.now
+        self.longest = 0
+        """The milliseconds that are at most left of a wait."""
         self.control: Stream | None = None
         self.ports: dict[int, Frames | Stream] = {}
         self.events: list[Event] = []
@@ -124,6 +135,7 @@ class Outside:
         if isinstance(step, Wait):
             self.waiting = True
             self.horizon = later(self._clock.now, self._plan.duration(step, self._values))
+            self.longest = self._plan.longest(step)
             return
         self._clock.settle(SETTLE_MS)
         if isinstance(step, Send):

@@ -1,9 +1,10 @@
-"""The other threads of an agent: frozen, but while the scenario waits they have their turn.
+"""The other threads of an agent: frozen, but while time passes they have their turn.
 
 A thread that looks around every now and then may be what removes a rule that has timed out, and another one what tells
-the controller. So while time passes, each thread that waits for a descriptor or a time runs when the one or the other
-has come, until it waits again. They take turns, and the control channel's thread comes first; which of two threads
-would be faster is nothing that we know. A thread that waits for a lock stays frozen.
+the controller. So while the scenario waits, or the agent lets what it was sent lie unread, each thread that waits for a
+descriptor or a time runs when the one or the other has come, until it waits again. They take turns, and the control
+channel's thread comes first; which of two threads would be faster is nothing that we know. A thread that waits for a
+lock stays frozen.
 """
 
 from __future__ import annotations
