@@ -21,6 +21,7 @@ from soft.replay.verify import verify
 from soft.scenarios.loader import load, parse
 from soft.scenarios.model import Scenario
 from soft.solve.solver import Solver
+from soft.trace import Message
 
 # eth_flow_mod with a concrete match, and a few types of actions.
 FLOW = """
@@ -117,3 +118,47 @@ def test_two_configurations_differ_where_they_were_configured_to() -> None:
     assert finding.region.text == "m1.priority ≠ 7; everything else free"
     assert finding.region.exact
     assert crosscheck([explored(queues), explored(queues, ONE_RULE)], labels).verdict == "agree"
+
+
+WAIT = """
+name = "expiring"
+summary = "A rule that ends after a second, a wait, then a probe"
+[[step]]
+send = "flow_mod"
+{timeout} = 1
+flags = "send_flow_rem"
+actions = [{{ type = "output", port = 2 }}]
+[[step]]
+wait = "symbolic"
+range_ms = [1300, 1700]
+[[step]]
+probe = 1
+packet = "tcp"
+"""
+
+
+@pytest.mark.parametrize("timeout", ["hard_timeout", "idle_timeout"])
+def test_rules_expire_when_another_thread_has_looked(timeout: str) -> None:
+    """The main thread looks for rules that have timed out when the revalidator has swept: every half second."""
+    bundle = explored(parse(WAIT.format(timeout=timeout), "expiring.toml"))
+    for path in bundle.paths:
+        trace = bundle.traces[path.trace]
+        removed = [event for event in trace if isinstance(event, Message) and event.step == 1]
+        # At 1000 ms it has not been longer than a second: the next sweep finds it.
+        assert len(removed) == (path.witness["w1.ms"] >= 1500)
+    assert len(bundle.traces) == 2
+    verification = verify(bundle, target(), jobs=1)
+    assert verification.disagreements == []
+    assert verification.times == ["moved clock"]
+
+
+def test_the_first_message_is_read_when_another_thread_wakes_the_reader() -> None:
+    scenario = load("first_message")
+    frozen = freeze(target(), ports=scenario.ports, handshake=False)
+    with tempfile.TemporaryDirectory() as place:
+        manifest, _ = Exploration(frozen, scenario, Path(place) / "bundle", "ovs-vswitchd").run()
+        assert manifest.complete, manifest.reasons
+        bundle = read(Path(place) / "bundle")
+    verification = verify(bundle, target(), jobs=2)
+    assert verification.disagreements == []
+    assert verification.count("agreed") == len(bundle.paths)
