@@ -31,6 +31,7 @@ QUICK_FORMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bench_crosscheck": (("--budget", "5"),),
     "bench_explore": (("--quick",),),
     "bench_machine": (("--quick",),),
+    "bench_scenarios": (("--quick",),),
     "bench_verify": (("--quick",),),
 }
 # Seconds for a bundle of PAIR that is not there yet.

@@ -28,7 +28,11 @@ CASES = (
     ("reference", "stats_request", 1000),
     ("vswitch", "packet_out", 1000),
     ("vswitch", "stats_request", 1000),
+    ("ovs-vswitchd", "packet_out", 150),
     ("ovs-vswitchd", "stats_request", 200),
+    ("ovs-vswitchd", "eth_flow_mod", 150),
+    # Some of these close the channel or leave half a message in it.
+    ("ovs-vswitchd", "short_symb", 75),
 )
 
 
