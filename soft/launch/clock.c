@@ -150,6 +150,7 @@ struct wait {
     void *first, *second, *third, *fourth;
     long number;
     const sigset_t *mask;
+    int64_t whole; /* how long, where that was said and no point in time; else 0 */
 };
 
 /* Wait in the kernel until something happens, or the deadline. */
@@ -167,7 +168,7 @@ static int wait_until(int64_t deadline, const struct wait *wait)
     for (;;) {
         int64_t left = deadline == FOREVER ? FOREVER : deadline - now();
         struct timespec limit = timespec_of(left > 0 ? left : 0);
-        int result, saved;
+        int was_running = !page->stopped, result, saved;
 
         woken = 0;
         page->reads = 0;
@@ -182,6 +183,10 @@ static int wait_until(int64_t deadline, const struct wait *wait)
         errno = saved;
         if (result >= 0 || saved != EINTR || !woken)
             return result;
+        /* The model makes the calls in which it finds an agent once more: how far a wait had come when the clock was
+         * stopped is chance. */
+        if (was_running && page->stopped && wait->whole > 0)
+            deadline = now() + wait->whole;
     }
 }
 
@@ -196,7 +201,7 @@ static int call_ppoll(const struct wait *wait, const struct timespec *limit)
 
 static int wait_for_poll(struct pollfd *fds, nfds_t count, int64_t time, const sigset_t *mask)
 {
-    struct wait wait = {.call = call_ppoll, .first = fds, .number = (long) count, .mask = mask};
+    struct wait wait = {.call = call_ppoll, .first = fds, .number = (long) count, .mask = mask, .whole = time};
 
     return wait_until(after(time), &wait);
 }
@@ -246,7 +251,8 @@ int epoll_pwait(int set, struct epoll_event *events, int most, int timeout, cons
 
     if (!page || timeout == 0)
         return (int) syscall(SYS_epoll_pwait, set, events, most, timeout, mask, 8);
-    return wait_until(after(timeout < 0 ? -1 : timeout * MILLISECOND), &wait);
+    wait.whole = timeout < 0 ? -1 : timeout * MILLISECOND;
+    return wait_until(after(wait.whole), &wait);
 }
 
 int epoll_wait(int set, struct epoll_event *events, int most, int timeout)
@@ -272,7 +278,8 @@ int pselect(int count, fd_set *read, fd_set *write, fd_set *error, const struct 
 
     if (!page)
         return call_pselect(&wait, timeout);
-    return wait_until(after(timeout ? nanoseconds(timeout) : -1), &wait);
+    wait.whole = timeout ? nanoseconds(timeout) : -1;
+    return wait_until(after(wait.whole), &wait);
 }
 
 int select(int count, fd_set *read, fd_set *write, fd_set *error, struct timeval *timeout)
@@ -295,9 +302,9 @@ int select(int count, fd_set *read, fd_set *write, fd_set *error, struct timeval
 
 /* ---------------------------------------------------------------------------------------------- sleeping */
 
-static int sleep_until(int64_t deadline)
+static int sleep_until(int64_t deadline, int64_t whole)
 {
-    struct wait wait = {.call = call_ppoll};
+    struct wait wait = {.call = call_ppoll, .whole = whole};
 
     return wait_until(deadline, &wait) < 0 ? errno : 0;
 }
@@ -312,7 +319,7 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, str
     if (time->tv_sec < 0 || time->tv_nsec < 0 || time->tv_nsec >= SECOND)
         return EINVAL;
     deadline = nanoseconds(time) + now() - (flags & TIMER_ABSTIME ? now_on(clock) : 0);
-    error = sleep_until(deadline);
+    error = sleep_until(deadline, flags & TIMER_ABSTIME ? 0 : nanoseconds(time));
     if (error && left && !(flags & TIMER_ABSTIME))
         *left = timespec_of(deadline > now() ? deadline - now() : 0);
     return error;

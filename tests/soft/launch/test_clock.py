@@ -72,6 +72,28 @@ def test_every_timer_has_its_turn() -> None:
         assert sum(isinstance(event, Message) and event.step == 1 for event in done.trace) == times
 
 
+def test_a_wait_that_has_begun_begins_again_when_the_clock_is_stopped(tmp_path: Path) -> None:
+    # As in the model, however long the start and the handshake took.
+    program = tmp_path / "waiter"
+    source = "#include <poll.h>\nint main(void) { return poll(0, 0, 60000); }"
+    subprocess.run(["gcc", "-x", "c", "-", "-o", str(program)], input=source.encode(), check=True)
+    preload = clock.library()
+    assert preload is not None
+    agent_clock = clock.AgentClock(tmp_path, preload)
+    with subprocess.Popen([program], env={**os.environ, **agent_clock.environment}) as process:
+        while not (begun := agent_clock.next_deadline()):
+            time.sleep(0.01)
+        time.sleep(0.02)
+        assert agent_clock.stop(process.pid)
+        until = agent_clock.next_deadline()
+        assert until == agent_clock.now + 60_000_000_000 > begun
+        agent_clock.move(until - 1)
+        assert process.poll() is None
+        agent_clock.move(until)
+        assert process.wait(10) == 0
+    agent_clock.close()
+
+
 @pytest.fixture
 def no_library() -> Iterator[None]:
     """The library is not known yet, and what a test finds out is forgotten."""
