@@ -205,3 +205,5 @@ def _branches(space: Space, side: Side, twig: Twig, state: State) -> Iterator[tu
         found = space.assume_all(state, child.conditions)
         if found is not None:
             yield child, found
+        if found is state and child.sure:
+            return  # all of it goes this way
