@@ -30,8 +30,9 @@ _COUNT = 1 << 16
 _NAMES = tuple(f"!{number}" for number in range(_COUNT))
 _ALL_NAMES = frozenset(_NAMES)
 _names = itertools.cycle(_NAMES)
-# A pointer that may stand at more places than this says nothing about any of them.
-_MOST_PLACES = 1 << 14
+# A pointer that may stand at more places than this says nothing about any of them. Each store through it takes as many
+# marks, of which a run must not need more than there are.
+_MOST_PLACES = 1 << 10
 # As many as harness.unwritten looks at.
 UNWRITTEN_BYTES = 1 << 16
 _UNWRITTEN = frozenset(f"?{number}" for number in range(UNWRITTEN_BYTES))
