@@ -81,6 +81,8 @@ def explore(
             "install it with `pip install soft-openflow[explore]`."
         ) from None
     scenario = loader.load(scenario_name)
+    if resume:
+        _check_resumable(agent, scenario)
     added: tuple[str, ...] = ()
     with ended_by_signals():
         while True:
@@ -111,6 +113,20 @@ class _Again(Exception):
     def __init__(self, stub: str) -> None:
         super().__init__(stub)
         self.stub = stub
+
+
+def _check_resumable(agent: str, scenario: Scenario) -> None:
+    """Where time passes, only the very same freeze can be gone on with: the timers of another one stand elsewhere."""
+    from harness.snapshot_file import is_snapshot
+    from soft.scenarios.model import Wait
+
+    is_file = Path(agent).is_file() and is_snapshot(Path(agent))
+    if any(isinstance(step, Wait) for step in scenario.steps) and not is_file:
+        raise SoftError(
+            f"{scenario.name} waits, and the timers of an agent that is started again stand elsewhere: its paths would "
+            "not fit those that are there. Explore a file of `soft snapshot`, which can be resumed, or begin anew with "
+            "--replace."
+        )
 
 
 def _snapshot(agent: str, profile: str | None, scenario: Scenario, stubs: tuple[str, ...]) -> Snapshot:

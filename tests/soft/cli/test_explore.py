@@ -90,6 +90,13 @@ def test_a_partial_bundle_says_why_and_goes_on(place: Path) -> None:
     assert json.loads(result.stdout)["paths"] == toy.BRANCHES
 
 
+def test_a_scenario_that_waits_is_not_resumed_from_another_start(place: Path) -> None:
+    """The timers of the agent would be in another phase than those of the paths that are there."""
+    with pytest.raises(SoftError, match=r"hard_timeout waits.*Explore a file of `soft snapshot`.*--replace"):
+        run(place / "toy", "--test", "hard_timeout", "-o", "out", "--resume")
+    assert not Path("out").exists()
+
+
 def test_ctrl_c_keeps_what_is_finished(place: Path) -> None:
     """Whenever it comes: before the first path there is nothing to keep, behind it there is a bundle."""
     files = (str(place / "toy.snapshot"), "--test", str(place / "branches.toml"))
