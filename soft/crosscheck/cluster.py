@@ -71,7 +71,9 @@ def _options(cause: Cause, scenario: Scenario) -> list[Option]:
         needed = triggers(draft, scenario) if cause.one_trigger else list(draft.constraints)
         for constraint in needed if cause.one_trigger else ():
             fewer = [c for c in needed if c is not constraint]
-            if constraint not in shared and fewer and _enough(fewer, draft, cause, scenario):
+            # That a time is after a timeout is not said by saying what both of them are.
+            bound = isinstance(constraint, Relation) and constraint.operator in ("≥", "≤")
+            if constraint not in shared and fewer and not bound and _enough(fewer, draft, cause, scenario):
                 needed = fewer
         found[tuple(c for c in needed if c not in shared)] = None
     if () in found:

@@ -136,16 +136,22 @@ def _volume(space: Space, state: State) -> float:
 def _explain(explainer: Explainer, way: Way, cells: list[Cell], last: int) -> list[Explained]:
     """Regions that together hold all cells, the largest cells first. After the `last` query one region is enough."""
     found: list[Explained] = []
+    covered = _cover(explainer, way, cells, last, found)
+    for explained in found:
+        explained.covered = covered
+        explained.exact = covered and len(found) == 1 and explained.proved
+    return found
+
+
+def _cover(explainer: Explainer, way: Way, cells: list[Cell], last: int, found: list[Explained]) -> bool:
+    """Find regions until they hold all cells, or are enough; whether they do."""
     boxes: list[Box] = []
     covered = True
     for cell in sorted(cells, key=lambda cell: -cell.volume):
         state = _state(explainer, cell)
-        if state is None:
-            continue
-        while (rest := outside(explainer, state, boxes)) is not None:
+        while state is not None and (rest := outside(explainer.space, state, boxes)) is not None:
             if len(boxes) >= MOST_REGIONS or (boxes and explainer.space.solver.queries >= last):
-                covered = False
-                break
+                return False
             example = explainer.space.example(rest)
             if example is None or not explainer.shows(example, way):
                 covered = False
@@ -153,10 +159,7 @@ def _explain(explainer: Explainer, way: Way, cells: list[Cell], last: int) -> li
             box, proved = explainer.grow(example, way, boxes)
             boxes.append(box)
             found.append(Explained(way, example, box, proved, pairs=explainer.meeting(box)))
-    for explained in found:
-        explained.covered = covered
-        explained.exact = covered and len(found) == 1 and explained.proved
-    return found
+    return covered
 
 
 def _state(explainer: Explainer, cell: Cell) -> State | None:

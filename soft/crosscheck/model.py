@@ -27,7 +27,7 @@ import msgspec
 from soft.errors import SoftError
 
 # Raised whenever a reader of the older format would misread findings.json.
-FORMAT = 1
+FORMAT = 2
 NAME = "findings.json"
 # 1,000 findings of a scenario with a large packet take some 20 MB.
 MOST_BYTES = 256 << 20
@@ -92,6 +92,7 @@ class FieldSet(_Struct, frozen=True):
     bits: int | None = None
     name: str = ""
     head: str = ""
+    wild: bool = False
 
     def holds(self, value: int, head: int = 0) -> bool:
         """Whether the field may have a value, while its head has the given one."""
@@ -105,7 +106,7 @@ class Relation(_Struct, frozen=True):
     """What a region says about two fields at once. A part of a field is written with its bits: `m0.x.body[31:16]`.
 
     `left` is compared with `factor` times `right` plus `offset`. With a `head` (a field of one bit, a wildcard of
-    `left`), "=" also holds if that bit is set, and "≠" only if it is not.
+    `left`), `wild` says whether it holds if that bit is set, whatever the fields are.
     """
 
     left: str
@@ -114,6 +115,7 @@ class Relation(_Struct, frozen=True):
     factor: int = 1
     offset: int = 0
     head: str = ""
+    wild: bool = False
 
     def holds(self, values: Mapping[str, int]) -> bool:
         """Whether an input satisfies it."""
@@ -122,8 +124,9 @@ class Relation(_Struct, frozen=True):
             return left >= right
         if self.operator == "≤":
             return left <= right
-        wild = bool(self.head) and values[self.head] != 0
-        return (wild or left == right) == (self.operator == "=")
+        if self.head and values[self.head]:
+            return self.wild
+        return (left == right) == (self.operator == "=")
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -436,7 +439,7 @@ def _check_region(finding: Finding) -> None:
     names = [name for field in finding.region.fields for name in (field.field, field.head) if name]
     for relation in finding.region.relations:
         names += [name for name in (relation.left, relation.right, relation.head) if name]
-        if not 1 <= relation.factor < 1 << 64 or not abs(relation.offset) < 1 << 64:
+        if not 1 <= abs(relation.factor) < 1 << 64 or not abs(relation.offset) < 1 << 64:
             raise SoftError(f"The relation of {relation.left[:60]!r} has a factor or an offset that none has.")
     for name in names:
         match = _PART.match(name)

@@ -8,6 +8,7 @@ fields that act together: the region gives way in one of them, as little as poss
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,7 +19,7 @@ from soft.crosscheck.outputs import Outputs
 from soft.crosscheck.space import Input, Space, State
 from soft.crosscheck.substitute import substitute
 from soft.crosscheck.ties import Tie
-from soft.crosscheck.values import Intervals, complement, contains, count, includes, intersect, single, union, without
+from soft.crosscheck.values import Intervals, contains, count, includes, intersect, single, union, without
 from soft.crosscheck.walk import Overlap, Side, Twig, overlaps
 from soft.solve import terms
 from soft.solve.evaluate import evaluate
@@ -185,7 +186,7 @@ class Explainer:
                 wild = {**example, left: size | value}
                 if self._follows(wild, left, right, way):
                     example = wild
-                    ties.append(Tie(left, "=", right, bits=bits))
+                    ties.append(Tie(left, "=", right, bits=bits, wild=True))
             elif line == without(((0, size - 1),), single(value)):
                 ties.append(Tie(left, "≠", right, bits=bits))
         return example, tuple(ties)
@@ -226,7 +227,9 @@ class Explainer:
                 box = _with(Box(fields, ties), left, intersect(domain, ((low, high),)), domain)
                 good, bad = self._plane(box, example, [left, right], right, way)
                 allowed = without(good, bad)
-                if contains(allowed, example[right]) and count(allowed) > 1:
+                if not contains(allowed, example[right]):
+                    allowed = self._run(left, right, kept, ties, example, way)
+                if contains(allowed, example[right]) and count(allowed) > 2:
                     return _with(box, right, allowed, self.space.domain[right])
         return None
 
@@ -242,18 +245,56 @@ class Explainer:
             if len(there) != 1:
                 continue
             slopes = [(b - a) * step for a, b in zip(here[0], there[0], strict=True)]
-            edges = [here[0][n] == domain[-n][n] or there[0][n] == domain[-n][n] for n in (0, 1)]
-            # A bound that is cut off by the domain's end moves as the other one does.
-            for n in (0, 1):
-                if edges[n] and not edges[1 - n] and slopes[n]:
-                    slopes[n] = slopes[1 - n] if here[0][n] != domain[-n][n] else 0
+            # Through two points there is always a line, and beyond the ends of the domain nothing is seen of it.
+            third = [bound + 2 * step * slope for bound, slope in zip(here[0], slopes, strict=True)]
+            inside = [not slope or domain[0][0] < end < domain[-1][1] for slope, end in zip(slopes, third, strict=True)]
+            if not all(inside) or not self._is_steady(left, right, here[0], slopes, 2 * step, example, way):
+                continue
             offsets = [here[0][n] - slopes[n] * example[right] for n in (0, 1)]
             if here[0][0] == here[0][1] and slopes == [1, 1] and offsets == [0, 0]:
                 continue
             signs: tuple[Literal["≥"], Literal["≤"]] = ("≥", "≤")
-            if min(slopes) >= 0 and any(slopes):
+            if any(slopes):
                 return tuple(Tie(left, signs[n], right, slopes[n], offsets[n]) for n in (0, 1) if slopes[n])
         return ()
+
+    def _run(
+        self, left: str, right: str, here: tuple[int, int], ties: tuple[Tie, ...], example: Input, way: Way
+    ) -> Intervals:
+        """The values of `right` around the example with which the bounds of `left` go on moving."""
+        factors = {tie.operator: tie.factor for tie in ties}
+        slopes = factors.get("≥", 0), factors.get("≤", 0)
+        ends = []
+        for direction in (-1, 1):
+            reached, step = 0, 1
+            while step:
+                there = example[right] + direction * (reached + step)
+                if contains(self.space.domain[right], there) and self._is_steady(
+                    left, right, here, slopes, direction * (reached + step), example, way
+                ):
+                    reached, step = reached + step, 2 * step
+                else:
+                    step //= 2
+            ends.append(example[right] + direction * reached)
+        run = ((ends[0], ends[1]),)
+        # Where the bounds leave nothing anyway, more values may be said in fewer words.
+        low, high = self.space.domain[left][0][0], self.space.domain[left][-1][1]
+        nothing = [tie.beyond(low, high, self.space.domain[right][-1][1]) for tie in ties]
+        found = intersect(self.space.domain[right], union(run, *nothing))
+        return found if len(found) == 1 else run
+
+    def _is_steady(
+        self, left: str, right: str, here: tuple[int, int], slopes: Sequence[int], step: int, example: Input, way: Way
+    ) -> bool:
+        """Whether bounds of one field have moved on by so much for each step of another."""
+        moved = {**example, right: example[right] + step}
+        if not contains(self.space.domain[right], moved[right]):
+            return False
+        domain = self.space.domain[left]
+        found = self._kept(moved, left, way)
+        ends = [bound + slope * step for bound, slope in zip(here, slopes, strict=True)]
+        expected = [min(max(end, domain[0][0]), domain[-1][1]) for end in ends]
+        return len(found) == 1 and list(found[0]) == expected
 
     def _links(self) -> list[tuple[str, str]]:
         """The pairs of variables that some condition compares, both ways round."""
@@ -275,18 +316,29 @@ class Explainer:
         names = list(box.fields)
         for number, left in enumerate(names):
             for right in names[:number]:
-                if self._comparable(left, right) and (
+                tie = self._tie(left, right, "≠")
+                if tie is not None and (
                     self._hole(box, left, example[right]) or self._hole(box, right, example[left])
                 ):
-                    box = self._apart(box, example, Tie(right, "≠", left))
+                    box = self._apart(box, example, tie)
         return box
 
-    def _comparable(self, left: str, right: str) -> bool:
-        """Whether two fields may hold the same kind of thing: a type and a port that are equal are so by chance."""
-        if left in self.space.headed or right in self.space.headed:
-            return False
-        a, b = self.space.scenario.variable(left), self.space.scenario.variable(right)
-        return a.width == b.width and (a.names is b.names or a.names is None or b.names is None)
+    def _tie(self, left: str, right: str, operator: Literal["=", "≠"]) -> Tie | None:
+        """That two fields are equal, or not, if they may hold the same kind of thing.
+
+        A type and a port that are equal are so by chance. A field of a match is another one's only if agents compare
+        them; it is not equal if it is wildcarded.
+        """
+        heads = [name for name in (left, right) if name in self.space.headed]
+        if not heads:
+            a, b = self.space.scenario.variable(left), self.space.scenario.variable(right)
+            alike = a.width == b.width and (a.names is b.names or a.names is None or b.names is None)
+            return Tie(right, operator, left) if alike else None
+        (head, other) = (left, right) if left in heads else (right, left)
+        bits = self.space.widths[other]
+        if len(heads) == 2 or self.space.widths[head] != bits + 1 or (head, other) not in self._links():
+            return None
+        return Tie(head, operator, other, bits=bits, wild=operator == "≠")
 
     def _hole(self, box: Box, name: str, value: int) -> bool:
         """Whether a field may not have a value, but may have those beside it."""
@@ -468,12 +520,13 @@ class Explainer:
     ) -> Tie | None:
         """That two fields are unequal, if the stranger has equal ones, and one step beside it is no stranger."""
         left, right = names
-        if not self._comparable(left, right) or stranger[left] != stranger[right] or example[left] == example[right]:
+        tie = self._tie(right, left, "≠")
+        if tie is None or stranger[left] != stranger[right] or example[left] == example[right]:
             return None
         for value in (stranger[left] - 1, stranger[left] + 1):
             beside = {**stranger, left: value}
             if contains(self.space.domain[left], value) and box.contains(beside) and self.shows(beside, way):
-                return Tie(left, "≠", right)
+                return tie
         return None
 
     def _plane(
@@ -506,8 +559,9 @@ class Explainer:
         names = [name for name, allowed in box.fields.items() if single(example[name])[0] in allowed]
         for number, left in enumerate(names):
             for right in names[:number]:
-                if self._comparable(left, right) and example[left] == example[right]:
-                    wider = self._diagonal(box, example, left, right, way)
+                tie = self._tie(left, right, "=") if example[left] == example[right] else None
+                if tie is not None:
+                    wider = self._diagonal(box, example, tie, way)
                     if wider is not None:
                         return wider
         return box
@@ -529,8 +583,9 @@ class Explainer:
                     box = _with(Box(box.fields, rest), name, allowed, self.space.domain[name])
         return box
 
-    def _diagonal(self, box: Box, example: Input, left: str, right: str, way: Way) -> Box | None:
-        tie = Tie(right, "=", left)
+    def _diagonal(self, box: Box, example: Input, tie: Tie, way: Way) -> Box | None:
+        # What the two may be is said of the one without a wildcard.
+        left, right = (tie.left, tie.right) if tie.bits is not None else (tie.right, tie.left)
         fields = {name: allowed for name, allowed in box.fields.items() if name not in (left, right)}
         open_box = Box(fields, (*box.ties, tie))
         good, bad = self._plane(open_box, example, [left, right], right, way)
@@ -572,29 +627,57 @@ def _within(box: Box, name: str, allowed: Intervals) -> bool:
     return name in box.fields and includes(allowed, box.fields[name])
 
 
-def outside(explainer: Explainer, state: State, boxes: list[Box]) -> State | None:
-    """A part of a state that lies in none of the boxes; None if they cover it."""
-    space = explainer.space
-    stack = [(state, 0)]
+def outside(space: Space, state: State, boxes: Sequence[Box]) -> State | None:
+    """A part of a state that lies in none of the boxes; None if they cover it.
+
+    The solver is asked only about what no box holds, or misses, at sight.
+    """
+    stack: list[tuple[State, Sequence[Box]]] = [(state, boxes)]
     while stack:
-        part, number = stack.pop()
-        if number == len(boxes):
-            return part
-        inside: State | None = part
-        for name, allowed in boxes[number].fields.items():
+        part, near = stack.pop()
+        near = [box for box in near if _meets(space, part, box)]
+        if any(_holds(space, part, box) for box in near):
+            continue
+        decided = space.decided(part)
+        if decided is None:
+            continue
+        if not near:
+            return decided
+        box = max(near, key=lambda box: _share(space, decided, box))
+        rest = [other for other in near if other is not box]
+        inside: State | None = decided
+        for name, allowed in box.fields.items():
             assert inside is not None
-            out = space.restrict(inside, name, complement(allowed, space.widths[name]))
+            out = space.narrowed(inside, name, space.others(name, allowed))
             if out is not None:
-                stack.append((out, number + 1))
-            inside = space.restrict(inside, name, allowed)
-            if inside is None:
-                break
-        for tie in boxes[number].ties:
+                stack.append((out, rest))
+            inside = space.narrowed(inside, name, allowed)
+        for tie in box.ties:
             if inside is None:
                 break
             term = tie.term(space.widths)
             out = space.assume(inside, terms.negate(term))
             if out is not None:
-                stack.append((out, number + 1))
+                stack.append((out, rest))
             inside = space.assume(inside, term)
     return None
+
+
+def _meets(space: Space, part: State, box: Box) -> bool:
+    """Whether, field by field, a box and a part of the input space have something in common."""
+    return all(space.common(part, name, allowed) for name, allowed in box.fields.items())
+
+
+def _holds(space: Space, part: State, box: Box) -> bool:
+    """Whether, field by field, a part of the input space lies in a box."""
+    return not box.ties and all(
+        space.common(part, name, allowed) is space.allowed(part, name) for name, allowed in box.fields.items()
+    )
+
+
+def _share(space: Space, part: State, box: Box) -> float:
+    """How much of a part of the input space lies in a box, in logarithms."""
+    return sum(
+        math.log2(count(space.common(part, name, allowed)) / count(space.allowed(part, name)))
+        for name, allowed in box.fields.items()
+    )

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from soft.crosscheck.substitute import substitute
 from soft.crosscheck.values import (
     Intervals,
+    complement,
     contains,
     full,
     includes,
@@ -82,6 +83,8 @@ class Space:
         # Sets of values are known by their identity: the same ones come again and again, and some are long. Each entry
         # holds the sets that its key names, so that no other gets their number.
         self._intersections: dict[tuple[int, int], tuple[Intervals, Intervals, Intervals]] = {}
+        self._within: dict[tuple[Term, int], tuple[Intervals, Intervals | None]] = {}
+        self._complements: dict[int, tuple[Intervals, Intervals]] = {}
         self._meanings: dict[int, tuple[Intervals, Term]] = {}
         self._models: dict[frozenset[Term], list[Input]] = {}
         self._possible: dict[Term, bool] = {}
@@ -138,10 +141,8 @@ class Space:
 
     def restrict(self, state: State, name: str, allowed: Intervals) -> State | None:
         """The part of a state in which a field has one of the given values."""
-        old = state.values.get(name) or self._full[name]
-        known = self._intersections.get((id(old), id(allowed)))
-        new = self._intersected(name, old, allowed) if known is None else known[2]
-        if new is old:
+        new = self.common(state, name, allowed)
+        if new is self.allowed(state, name):
             return state
         if not new:
             return None
@@ -150,6 +151,35 @@ class Space:
             if name in link.variables:
                 return self._narrowed(narrowed, link, name)
         return narrowed
+
+    def narrowed(self, state: State, name: str, allowed: Intervals) -> State | None:
+        """As `restrict`, but no solver is asked: what the links leave of it is for `decided` to say."""
+        new = self.common(state, name, allowed)
+        if new is self.allowed(state, name):
+            return state
+        return State({**state.values, name: new}, state.links, state.certain) if new else None
+
+    def decided(self, state: State) -> State | None:
+        """A state after its links were looked at; None if they leave nothing of it."""
+        found: State | None = state
+        for link in state.links:
+            found = None if found is None else self._decided(found, link)
+        return found
+
+    def common(self, state: State, name: str, allowed: Intervals) -> Intervals:
+        """The values of a field in a state that are among some; the very same ones if all are."""
+        old = self.allowed(state, name)
+        known = self._intersections.get((id(old), id(allowed)))
+        return self._intersected(name, old, allowed) if known is None else known[2]
+
+    def others(self, name: str, allowed: Intervals) -> Intervals:
+        """All values of a field but some."""
+        known = self._complements.get(id(allowed))
+        if known is None:
+            if len(self._complements) > _MOST_KEPT:
+                self._complements.clear()
+            known = self._complements[id(allowed)] = allowed, complement(allowed, self.widths[name])
+        return known[1]
 
     def _intersected(self, name: str, old: Intervals, allowed: Intervals) -> Intervals:
         if len(self._intersections) > _MOST_KEPT:
@@ -245,7 +275,12 @@ class Space:
         """The values of a field that satisfy a condition on it alone, as far as the others are not allowed anyway."""
         found = self.solutions(condition, name)
         if found is None and allowed is not self._full[name]:
-            found = solutions_within(condition, name, self.widths[name], allowed)
+            key = condition, id(allowed)
+            if key not in self._within:
+                if len(self._within) > _MOST_KEPT:
+                    self._within.clear()
+                self._within[key] = allowed, solutions_within(condition, name, self.widths[name], allowed)
+            found = self._within[key][1]
         return found
 
     def _solved(self, condition: Term, name: str) -> Intervals | None:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from soft.crosscheck.model import Relation
 from soft.crosscheck.slices import Slices
+from soft.crosscheck.values import EMPTY, Intervals
 from soft.solve import terms
 from soft.solve.terms import Term
 
@@ -20,8 +21,8 @@ from soft.solve.terms import Term
 class Tie:
     """`left` has this relation to `factor` times `right` plus `offset`, in numbers that have no largest one.
 
-    With `bits`, `left` is a field of that many bits with its wildcard above: "=" holds if it is wildcarded too, and "≠"
-    only if it is not.
+    With `bits`, `left` is a field of that many bits with its wildcard above, and `wild` says whether the tie holds
+    where it is wildcarded.
     """
 
     left: str
@@ -30,6 +31,7 @@ class Tie:
     factor: int = 1
     offset: int = 0
     bits: int | None = None
+    wild: bool = False
 
     @property
     def plain(self) -> bool:
@@ -42,24 +44,37 @@ class Tie:
             return left >= right
         if self.operator == "≤":
             return left <= right
-        equal = left == right
-        if self.bits is not None:
-            equal = bool(left >> self.bits) or left == right
-        return equal == (self.operator == "=")
+        if self.bits is not None and left >> self.bits:
+            return self.wild
+        return (left == right) == (self.operator == "=")
+
+    def beyond(self, low: int, high: int, most: int) -> Intervals:
+        """For a bound: the values of `right` up to `most` with which `left` has no value from `low` to `high`."""
+        if self.operator == "≥":
+            above, limit = self.factor > 0, high - self.offset
+        else:
+            above, limit = self.factor < 0, low - self.offset
+        start, end = (limit // self.factor + 1, most) if above else (0, -(-limit // self.factor) - 1)
+        return ((max(start, 0), end),) if max(start, 0) <= end else EMPTY
 
     def term(self, widths: Mapping[str, int]) -> Term:
         left, right = (terms.var(name, widths[name]) for name in (self.left, self.right))
         if self.bits is not None:
             wild = terms.eq(terms.extract(self.bits, self.bits, left), terms.const(1, 1))
-            equal = terms.disj(wild, terms.eq(terms.extract(self.bits - 1, 0, left), right))
-            return equal if self.operator == "=" else terms.negate(equal)
+            same = terms.eq(terms.extract(self.bits - 1, 0, left), right)
+            same = same if self.operator == "=" else terms.negate(same)
+            return terms.disj(wild, same) if self.wild else terms.conj(terms.negate(wild), same)
         if self.plain:
             return terms.eq(left, right) if self.operator == "=" else terms.ne(left, right)
         # As wide as the numbers get, and no wider: agents that compute in as many bits say it with the same term.
-        most = max((1 << left.width) + max(0, -self.offset), self.factor * ((1 << right.width) - 1) + abs(self.offset))
+        product = abs(self.factor) * ((1 << right.width) - 1)
+        least = (1 << left.width) + max(0, -self.offset) + (product if self.factor < 0 else 0)
+        most = max(least, (product if self.factor > 0 else 0) + abs(self.offset))
         width = max(left.width, right.width, (most - 1).bit_length())
         left, right = (terms.zero_extend(width - side.width, side) for side in (left, right))
-        right = terms.mul(right, terms.const(self.factor, width))
+        right = terms.mul(right, terms.const(abs(self.factor), width))
+        if self.factor < 0:
+            left, right = terms.add(left, right), terms.const(0, width)
         if self.offset > 0:
             right = terms.add(right, terms.const(self.offset, width))
         elif self.offset < 0:
@@ -71,4 +86,4 @@ class Tie:
         if self.bits is None:
             return Relation(self.left, self.operator, self.right, self.factor, self.offset)
         head, field = slices.parts[self.left]
-        return Relation(field.field, self.operator, self.right, head=head.field)
+        return Relation(field.field, self.operator, self.right, head=head.field, wild=self.wild)

@@ -16,6 +16,7 @@ from soft.solve import terms
 from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
 from soft.solve.vector import evaluate_vector
+from soft.solve.walk import post_order
 
 # Closed intervals in ascending order, with gaps between them.
 Intervals = tuple[tuple[int, int], ...]
@@ -29,6 +30,11 @@ MOST_INTERVALS = 1 << (NARROW_BITS - 1)
 _MANY = 300
 # Intervals within which the solutions are looked for one by one.
 _MOST_NARROW = 8
+# Values times steps of a condition that is evaluated for each: a tenth of a second. A minute in milliseconds, divided
+# and multiplied by timers' periods, is a twentieth of it.
+_MOST_TRIED = 1 << 24
+# Of these, how many values at a time.
+_CHUNK = 1 << 14
 # Steps of the search for a solution; a stranger's term may be large.
 _MOST_STEPS = 2_000
 _MOST_PIECES = 1_000
@@ -142,7 +148,12 @@ def solutions(condition: Term, name: str, width: int) -> Intervals | None:
 
 
 def solutions_within(condition: Term, name: str, width: int, allowed: Intervals) -> Intervals | None:
-    """As `solutions`, but only of some values: each interval of these is narrow, or in it the solutions are few."""
+    """As `solutions`, but only of some values: these are few, or each interval is narrow or has few solutions."""
+    found = _solutions_inside(condition, name, width, allowed)
+    return _tried_within(condition, name, allowed) if found is None else found
+
+
+def _solutions_inside(condition: Term, name: str, width: int, allowed: Intervals) -> Intervals | None:
     if len(allowed) > _MOST_NARROW:
         return None
     found: list[Intervals] = []
@@ -175,6 +186,23 @@ def _tried(condition: Term, name: str, width: int) -> Intervals | None:
     if len(edges) > 2 * MOST_INTERVALS:
         return None
     return tuple(zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True))
+
+
+def _tried_within(condition: Term, name: str, allowed: Intervals) -> Intervals | None:
+    """Evaluate the condition for each of some values, if that is little work."""
+    if not allowed or count(allowed) * sum(1 for _ in post_order((condition,))) > _MOST_TRIED:
+        return None
+    found: list[Intervals] = []
+    for low, high in allowed:
+        for start in range(low, high + 1, _CHUNK):
+            values = np.arange(start, min(start + _CHUNK, high + 1), dtype=np.uint64)
+            truth = evaluate_vector(condition, {name: values})
+            if truth is None:
+                return None
+            edges = np.flatnonzero(np.diff(np.concatenate(([0], truth.astype(np.int8), [0])))) + start
+            found.append(tuple(zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)))
+    result = union(*found)
+    return result if len(result) <= MOST_INTERVALS else None
 
 
 class _Solutions:

@@ -219,13 +219,16 @@ def relation_texts(relations: Sequence[Relation], names: Mapping[str, str] = Map
         if strict is not None:
             found.append(f"{left} {strict} {_sum_text(msgspec.structs.replace(first, offset=0), names)}")
             continue
-        wild = (" or wildcarded" if first.operator == "=" else " and not wildcarded") if first.head else ""
+        wild = (" or wildcarded" if first.wild else " and not wildcarded") if first.head else ""
         found.append(f"{left} {first.operator} {_sum_text(first, names)}{wild}")
     return found
 
 
 def _sum_text(relation: Relation, names: Mapping[str, str]) -> str:
     right = names.get(relation.right, relation.right)
+    if relation.factor < 0:
+        less = right if relation.factor == -1 else f"{-relation.factor}·{right}"
+        return f"{relation.offset} - {less}"
     product = right if relation.factor == 1 else f"{relation.factor}·{right}"
     if relation.offset == 0:
         return product

@@ -292,7 +292,7 @@ def _left_values(relation: Relation, right: int, most: int) -> Intervals:
     return {
         "=": ((bound, bound),),
         "≠": ((0, bound - 1), (bound + 1, most)),
-        "≥": ((bound, most),),
+        "≥": ((max(bound, 0), most),),
         "≤": ((0, bound),),
     }[relation.operator]
 
@@ -304,8 +304,9 @@ def _right_values(relation: Relation, left: int, most: int) -> Intervals:
     return {
         "=": ((whole, whole),) if exact else (),
         "≠": ((0, whole - 1), (whole + 1, most)) if exact else ((0, most),),
-        "≥": ((0, whole),),
-        "≤": ((-(-rest // relation.factor), most),),
+        # Divided by a negative factor, a bound is one on the other side.
+        "≥" if relation.factor > 0 else "≤": ((0, whole),),
+        "≤" if relation.factor > 0 else "≥": ((max(-(-rest // relation.factor), 0), most),),
     }[relation.operator]
 
 

@@ -264,6 +264,77 @@ def test_a_time_that_moves_with_another_is_one_region(solver: str) -> None:
             assert finding.region.holds({"m0.hard_timeout": timeout, "w1.ms": wait}) == differs
 
 
+def looks_every(period: int, phase: int) -> Tree:
+    """An agent that crashes when it next looks, at every so many milliseconds, and its rule is over."""
+    ticks = t.udiv(t.add(WAIT, t.const(period - phase, 32)), t.const(period, 32))
+    last = t.sub(t.mul(ticks, t.const(period, 32)), t.const(period - phase, 32))
+    seconds = t.mul(t.zero_extend(16, TIMEOUT), t.const(1000, 32))
+    over = t.conj(t.ule(t.const(phase, 32), WAIT), t.ule(seconds, last))
+    return If(t.eq(TIMEOUT, number(0)), SILENT, If(over, (Crash(1, "SIGSEGV"),), SILENT))
+
+
+def test_a_time_that_is_looked_at_now_and_then_is_one_region() -> None:
+    """No bound is in the conditions: they divide and multiply."""
+    scene = scenario(TIMES)
+    found = crosscheck([bundle(expires(0), "one", scene), bundle(looks_every(500, 300), "two", scene)])
+    (finding,) = found.findings
+    assert finding.region.text == (
+        "m0.hard_timeout ≠ 0, w1.ms from 1000·m0.hard_timeout to 1000·m0.hard_timeout + 299; everything else free"
+    )
+
+
+SUMS = """\
+name = "sums"
+summary = "Two waits"
+openflow = "1.0"
+
+[[step]]
+wait = "symbolic"
+range_ms = [0, 3999]
+
+[[step]]
+wait = "symbolic"
+range_ms = [0, 9000]
+"""
+
+
+def test_times_that_add_up_are_one_region() -> None:
+    """What one wait is longer, the other one may be shorter."""
+    scene = scenario(SUMS)
+    first, second = t.var("w0.ms", 32), t.var("w1.ms", 32)
+    crash: Trace = (Crash(1, "SIGSEGV"),)
+    late = If(t.ult(t.add(first, second), t.const(5000, 32)), crash, SILENT)
+    found = crosscheck([bundle(late, "one", scene), bundle(SILENT, "two", scene)])
+    (finding,) = found.findings
+    assert finding.region.text == "w1.ms ≤ 4999 - w0.ms; everything else free"
+    assert finding.region.exact
+
+
+PORTS = """\
+name = "ports"
+summary = "A rule for one port that outputs to another"
+openflow = "1.0"
+
+[[step]]
+send = "flow_mod"
+match = { in_port = "symbolic", wildcards = { in_port = "symbolic" } }
+actions = [{ type = "output", port = "symbolic" }]
+"""
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_that_a_rule_outputs_to_its_own_port_is_one_region(refused: bool) -> None:
+    scene = scenario(PORTS)
+    exact = t.eq(t.var("m0.match.wildcards.in_port", 1), t.const(0, 1))
+    same = t.eq(t.var("m0.match.in_port", 16), PORT)
+    yes, no = (error(2, 4), SILENT) if refused else (SILENT, error(2, 4))
+    found = crosscheck([bundle(If(exact, If(same, yes, no), no), "one", scene), bundle(SILENT, "two", scene)])
+    (finding,) = found.findings
+    said = "= m0.actions.0.port and not wildcarded" if refused else "≠ m0.actions.0.port or wildcarded"
+    assert finding.region.text == f"m0.match.in_port {said}; everything else free"
+    assert finding.region.exact
+
+
 MATCH = """\
 name = "match"
 summary = "A rule and a probe that it may match"

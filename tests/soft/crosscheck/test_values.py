@@ -90,6 +90,21 @@ def test_solutions_are_the_values_that_satisfy_a_condition(condition: Term) -> N
     assert v.solutions(condition, "x", WIDTH) == of(expected)
 
 
+@given(conditions(), st.sets(st.integers(0, 255), min_size=1))
+def test_solutions_among_some_values(condition: Term, some: set[int]) -> None:
+    expected = {value for value in some if evaluate(condition, {"x": value})}
+    assert v.solutions_within(condition, "x", WIDTH, of(some)) == of(expected)
+
+
+def test_a_few_values_of_a_wide_field_are_tried() -> None:
+    ms = t.var("ms", 32)
+    ticks = t.mul(t.udiv(t.add(ms, t.const(100, 32)), t.const(500, 32)), t.const(500, 32))
+    late = t.ult(t.const(60000, 32), ticks)
+    assert v.solutions(late, "ms", 32) is None
+    assert v.solutions_within(late, "ms", 32, ((0, 70000),)) == ((60400, 70000),)
+    assert v.solutions_within(late, "ms", 32, v.full(32)) is None
+
+
 def test_wide_fields_are_solved_by_structure() -> None:
     mac = t.var("mac", 48)
     group = t.eq(t.extract(40, 40, mac), t.const(1, 1))
