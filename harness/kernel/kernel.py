@@ -19,6 +19,7 @@ from harness.machine.compiler import REGISTERS
 from harness.machine.ends import Fault, Unsupported
 from harness.machine.machine import Machine
 from harness.machine.values import Sym, Value
+from soft.launch.clock import REST_MS
 from soft.solve.terms import Term
 
 RAX, RSP, RCX, R11 = (REGISTERS[name] for name in ("rax", "rsp", "rcx", "r11"))
@@ -48,7 +49,8 @@ class Kernel:
         self.idle = Idle(self, branch)
         self.decide = self.idle.branch
         """Record which way a condition goes in this run."""
-        self.clock = Clock(snapshot.monotonic_ns, snapshot.realtime_ns, self.decide)
+        rest = REST_MS * MILLISECOND
+        self.clock = Clock(snapshot.monotonic_ns + rest, snapshot.realtime_ns + rest, self.decide)
         self.outside = Outside(plan, values, self.clock, machine.pin, snapshot.port_framing)
         self.outside.before_output = self.idle.speaks
         self.outside.before_step = self.idle.stop

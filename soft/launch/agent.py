@@ -33,7 +33,7 @@ from soft.launch.process import (
     uninterrupted,
 )
 from soft.launch.profile import Profile, commands_of
-from soft.launch.quiet import InputQueues, Processes, nudge
+from soft.launch.quiet import InputQueues, Processes, nudge, take_turns
 from soft.launch.reconnect import meeting
 
 # As many as a scenario may ask for.
@@ -242,6 +242,8 @@ class Agent:
     def stop_clock(self) -> bool:
         """Have the agent's clock stand still, and move it from now on. False if that is not possible."""
         self._is_stopped = self._clock is not None and self._clock.stop(self.pid)
+        if self._is_stopped:
+            take_turns(self.pid)
         return self._is_stopped
 
     @property
@@ -266,7 +268,7 @@ class Agent:
         burst = exchange.collect(limit)
         while burst.goes_on and (due := clock.next_deadline()) is not None and due <= end:
             clock.move(due)
-            burst.add(exchange.collect(limit, settle=self.profile.settle_ms / 1000 * _TICK_SETTLES))
+            burst.add(exchange.collect(limit, settle=self.profile.settle_ms / 1000 * _TICK_SETTLES, still=True))
         if burst.goes_on:
             clock.move(end)
             burst.add(exchange.collect(limit))

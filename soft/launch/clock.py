@@ -26,6 +26,9 @@ from pathlib import Path
 
 SOURCE = Path(__file__).with_name("clock.c")
 REAL_TIME, MOVED_CLOCK = "real time", "moved clock"
+# An agent has rested for so long when a scenario begins, under the model too. What it does within milliseconds of what
+# it did before, as Open vSwitch when rules change twice, would depend on how fast this machine shook hands.
+REST_MS = 50
 
 _MAGIC = 0x736F66742D636C6B
 _CLOCKS = 12
@@ -109,7 +112,7 @@ class AgentClock:
     # ---------------------------------------------------------------------------------------------- for the agent
 
     def stop(self, pid: int) -> bool:
-        """The clock stands still from now on. False if this agent's clock cannot be stopped."""
+        """The clock stands still from now on, REST_MS later. False if this agent's clock cannot be stopped."""
         if self._get(0) != _MAGIC or self._get(_UNMOVABLE_AT):
             return False
         try:
@@ -118,7 +121,7 @@ class AgentClock:
             return False
         self._pid = pid
         for clock, same in _STANDING_CLOCKS.items():
-            self._set(_CLOCKS_AT + 8 * clock, time.clock_gettime_ns(same))
+            self._set(_CLOCKS_AT + 8 * clock, time.clock_gettime_ns(same) + REST_MS * 1_000_000)
         self._set(_STOPPED_AT, 1)
         self._take_timers()
         self._take_alarm()

@@ -78,10 +78,13 @@ class Exchange:
         for descriptor in (control.fileno(), pidfd, *self._by_fileno):
             self._poller.register(descriptor, select.POLLIN)
 
-    def collect(self, limit: float, at_least: float = 0.0, settle: float | None = None) -> Burst:
+    def collect(
+        self, limit: float, at_least: float = 0.0, settle: float | None = None, *, still: bool = False
+    ) -> Burst:
         """Wait until the agent is quiet, for `limit` seconds at most, not counting the time to wait `at_least`.
 
-        Quiet is who says nothing for the profile's settle time, or for another one.
+        Quiet is who says nothing for the profile's settle time, or for another one. With `still`, no thread of it may
+        run at all in that time: threads that wake each other seem to sleep whenever they are looked at one by one.
         """
         settle = self._settle if settle is None else settle
         burst = Burst()
@@ -89,6 +92,7 @@ class Exchange:
         pause = 0.00003
         still_since: float | None = None
         last_output = float("-inf")
+        ran: tuple[bytes, ...] = ()
         nudged = begin
         while True:
             # The order matters. An agent that is being woken still seems to sleep, so whether it has read everything is
@@ -105,6 +109,8 @@ class Exchange:
                 # It still talks, or it is busy without a word.
                 burst.flooded = now - last_output < max(0.1, 2 * settle)
                 return burst
+            if still and asleep and ran != (ran := self._processes.ran()):
+                still_since = None
             if got:
                 still_since = None
             elif asleep:

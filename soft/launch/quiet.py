@@ -50,6 +50,16 @@ class Processes:
         """Every thread of every process waits. A process that has ended does so for good."""
         return all(self._asleep(pid, descriptor) for pid, descriptor in self._files.items())
 
+    def ran(self) -> tuple[bytes, ...]:
+        """How long each thread has run: it is the same later if and only if none ran in between."""
+        found = []
+        for pid in self._pids:
+            with contextlib.suppress(OSError):
+                for thread in sorted(os.listdir(f"/proc/{pid}/task")):
+                    with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
+                        found.append(file.read(256))
+        return tuple(found)
+
     def _asleep(self, pid: int, descriptor: int) -> bool:
         try:
             # With one thread the directory has three links, and /proc/PID/syscall speaks for the process.
@@ -77,6 +87,20 @@ def nudge(path: Path) -> None:
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
         caller.setblocking(False)
         caller.connect(str(path))
+
+
+def take_turns(pid: int) -> None:
+    """Have the threads of a process run one at a time, each until it waits, as they do under the model.
+
+    All are put on one processor, where a thread that is woken does not interrupt the one that runs. Otherwise it is
+    chance whether Open vSwitch's other threads look at a change of its rules while it is half done, and again later.
+    """
+    with contextlib.suppress(OSError):
+        processors = sorted(os.sched_getaffinity(pid))
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(int(thread), {processors[pid % len(processors)]})
+                os.sched_setscheduler(int(thread), os.SCHED_BATCH, os.sched_param(0))
 
 
 class InputQueues:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from soft.launch.quiet import InputQueues, Processes
+from soft.launch.quiet import InputQueues, Processes, take_turns
 
 
 @contextmanager
@@ -103,3 +104,32 @@ def test_a_process_that_has_ended_sleeps_though_nobody_has_waited_for_it() -> No
     assert all(watched.asleep() for _ in range(20))
     process.wait()
     watched.close()
+
+
+def test_threads_take_turns_on_one_processor() -> None:
+    sleeper = "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()"
+    with python(f"{sleeper}\nprint(flush=True)") as process:
+        take_turns(process.pid)
+        threads = [int(name) for name in os.listdir(f"/proc/{process.pid}/task")]
+        assert len(threads) == 2
+        assert all(os.sched_getscheduler(thread) == os.SCHED_BATCH for thread in threads)
+        (processor,) = {frozenset(os.sched_getaffinity(thread)) for thread in threads}
+        assert len(processor) == 1
+    take_turns(process.pid)
+
+
+def test_who_has_not_run_has_run_as_long_as_before() -> None:
+    with python("import sys\nprint(flush=True)\nsys.stdin.readline()\nsys.stdin.readline()", stdin=-1) as process:
+        watched = Processes([process.pid])
+        assert eventually(watched, True)
+        before = watched.ran()
+        time.sleep(0.02)
+        assert watched.ran() == before
+        assert process.stdin is not None
+        process.stdin.write(b"go on\n")
+        process.stdin.flush()
+        time.sleep(0.02)
+        assert eventually(watched, True)
+        assert watched.ran() != before
+        watched.close()
+        process.stdin.close()
