@@ -22,18 +22,29 @@ Confirmed: the live agents were sent the finding's example, and did what was pre
 """
 # A heading that names every value of a field is cut in the list; findings.json has it whole.
 _LONGEST = 400
+_VERDICTS = ("differ", "agree", "unknown")
 
 
 def page(done: Mapping[Crosscheck, Findings], missing: Sequence[Crosscheck] = ()) -> Iterator[str]:
     """The lines of findings.md; `missing` are crosschecks that gave no result."""
     yield _INTRO
     yield from _table_3({key.scenario: found for key, found in done.items() if key.agents == PAIR})
-    three = {key.scenario: found for key, found in done.items() if len(key.agents) == 3}
+    three = {key.scenario: found for key, found in done.items() if len(key.agents) == 3 and not key.all_with_all}
     if three:
         yield ""
         yield "## Three ways: reference, vswitch and Debian's Open vSwitch 3.1"
         yield ""
         yield from _three_ways(three)
+    if together := {key: found for key, found in done.items() if key.all_with_all}:
+        yield ""
+        yield "## All with all: every pair of these, and of the builds with a deviation"
+        yield ""
+        yield from _all_with_all(together)
+    if alone := {key: found for key, found in done.items() if key.with_itself}:
+        yield ""
+        yield "## Each complete bundle with itself"
+        yield ""
+        yield from _with_themselves(alone)
     if missing:
         yield ""
         yield f"No result, because a bundle was missing or the crosscheck took more than {CROSSCHECK_LIMIT:g} s:"
@@ -84,6 +95,25 @@ def _three_ways(done: Mapping[str, Findings]) -> Iterator[str]:
         rows.append([*row, confirmed(found), seconds(found.seconds)])
     head = ["scenario", "verdict", "findings", "clusters", "odd: reference", "odd: vswitch", "odd: Open vSwitch"]
     yield from table([*head, "confirmed", "time"], rows, left=2)
+
+
+def _all_with_all(done: Mapping[Crosscheck, Findings]) -> Iterator[str]:
+    rows = []
+    for key, found in done.items():
+        verdicts = Counter[str](comparison.verdict for comparison in found.comparisons)
+        row: list[object] = [key.scenario, ", ".join(key.agents), *(verdicts[each] for each in _VERDICTS)]
+        rows.append([*row, len(found.findings), confirmed(found), seconds(found.seconds)])
+    head = ["scenario", "agents", *(f"pairs: {verdict}" for verdict in _VERDICTS), "findings", "confirmed", "time"]
+    yield from table(head, rows, left=2)
+
+
+def _with_themselves(done: Mapping[Crosscheck, Findings]) -> Iterator[str]:
+    verdicts = Counter(found.verdict for found in done.values())
+    yield f"{verdicts['agree']} of {len(done)} agree, proved; {verdicts['differ']} differ."
+    for key, found in done.items():
+        if found.verdict != "agree":
+            doubts = dict.fromkeys(doubt.sentence for comparison in found.comparisons for doubt in comparison.doubts)
+            yield f"- {key.agents[0]}, {key.scenario}: {found.verdict}. {' '.join(doubts)}"
 
 
 def confirmed(found: Findings) -> str | None:

@@ -83,6 +83,9 @@ SAMPLE = 2000
 SAMPLE_OPEN_VSWITCH = 300
 QUICK_SAMPLE = 50
 
+# Agents that are compared all with all, in the scenarios of the deviations: those that are no deviation themselves.
+EVERYBODY = ("reference", "vswitch", "ovs-vswitchd")
+
 BINARIES = {"ovs-vswitchd": "ovs-vswitchd"}
 
 
@@ -104,10 +107,16 @@ class Crosscheck:
 
     agents: tuple[str, ...]
     scenario: str
+    all_with_all: bool = False
+    """Every pair of the agents in the scenario of a deviation."""
 
     @property
     def place(self) -> str:
-        return f"crosschecks/{'+'.join(self.agents)}/{self.scenario}"
+        return f"crosschecks/{'all' if self.all_with_all else '+'.join(self.agents)}/{self.scenario}"
+
+    @property
+    def with_itself(self) -> bool:
+        return self.agents[0] == self.agents[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +151,16 @@ def plan(quick: bool = False) -> Plan:
     wanted += [Exploration("ovs-vswitchd", scenario) for scenario in third]
     wanted += [Exploration(agent, "packet_out") for agent in FIGURE_1]
     for build, scenario in DEVIATIONS.items():
-        wanted += [Exploration(build, scenario), Exploration("reference", scenario)]
+        wanted += [Exploration(agent, scenario) for agent in (build, "reference", "vswitch")]
+        wanted += [Exploration(build, other) for other in QUICK]
+    wanted = list(dict.fromkeys(wanted))
     crosschecks = [Crosscheck(("reference", "vswitch"), scenario) for scenario in both]
     crosschecks += [Crosscheck(("reference", "vswitch", "ovs-vswitchd"), scenario) for scenario in third]
     crosschecks += [Crosscheck(FIGURE_1, "packet_out")]
     crosschecks += [Crosscheck(("reference", build), scenario) for build, scenario in DEVIATIONS.items()]
-    return Plan(tuple(dict.fromkeys(wanted)), tuple(crosschecks), quick)
+    for scenario in dict.fromkeys(DEVIATIONS.values()):
+        builds = [build for build, shows in DEVIATIONS.items() if shows == scenario]
+        together = tuple(agent for agent in (*EVERYBODY, *builds) if Exploration(agent, scenario) in wanted)
+        crosschecks.append(Crosscheck(together, scenario, all_with_all=True))
+    crosschecks += [Crosscheck((each.agent, each.agent), each.scenario) for each in wanted]
+    return Plan(tuple(wanted), tuple(crosschecks), quick)

@@ -141,8 +141,11 @@ class Space:
 
     def restrict(self, state: State, name: str, allowed: Intervals) -> State | None:
         """The part of a state in which a field has one of the given values."""
-        new = self.common(state, name, allowed)
-        if new is self.allowed(state, name):
+        # As `common`, without two calls: this is done a hundred thousand times.
+        old = state.values.get(name) or self._full[name]
+        known = self._intersections.get((id(old), id(allowed)))
+        new = self._intersected(name, old, allowed) if known is None else known[2]
+        if new is old:
             return state
         if not new:
             return None

@@ -33,8 +33,8 @@ _MOST_NARROW = 8
 # Values times steps of a condition that is evaluated for each: a tenth of a second. A minute in milliseconds, divided
 # and multiplied by timers' periods, is a twentieth of it.
 _MOST_TRIED = 1 << 24
-# Of these, how many values at a time.
-_CHUNK = 1 << 14
+# How many values at a time: for larger arrays the kernel is asked for memory, which takes longer than computing.
+_CHUNK = 1 << 13
 # Steps of the search for a solution; a stranger's term may be large.
 _MOST_STEPS = 2_000
 _MOST_PIECES = 1_000
@@ -140,7 +140,7 @@ def solutions(condition: Term, name: str, width: int) -> Intervals | None:
     except (_TooHard, RecursionError):
         if width > NARROW_BITS:
             return None
-        found_or_none = _tried(condition, name, width)
+        found_or_none = _tried(condition, name, full(width))
         if found_or_none is None:
             return None
         found = found_or_none
@@ -150,7 +150,9 @@ def solutions(condition: Term, name: str, width: int) -> Intervals | None:
 def solutions_within(condition: Term, name: str, width: int, allowed: Intervals) -> Intervals | None:
     """As `solutions`, but only of some values: these are few, or each interval is narrow or has few solutions."""
     found = _solutions_inside(condition, name, width, allowed)
-    return _tried_within(condition, name, allowed) if found is None else found
+    if found is None and allowed and count(allowed) * sum(1 for _ in post_order((condition,))) <= _MOST_TRIED:
+        return _tried(condition, name, allowed)
+    return found
 
 
 def _solutions_inside(condition: Term, name: str, width: int, allowed: Intervals) -> Intervals | None:
@@ -177,21 +179,8 @@ def _solutions_inside(condition: Term, name: str, width: int, allowed: Intervals
     return intersect(union(*found), allowed)
 
 
-def _tried(condition: Term, name: str, width: int) -> Intervals | None:
-    """Evaluate the condition for every value."""
-    truth = evaluate_vector(condition, {name: np.arange(1 << width, dtype=np.uint64)})
-    if truth is None:
-        return None
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], truth.astype(np.int8), [0]))))
-    if len(edges) > 2 * MOST_INTERVALS:
-        return None
-    return tuple(zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True))
-
-
-def _tried_within(condition: Term, name: str, allowed: Intervals) -> Intervals | None:
-    """Evaluate the condition for each of some values, if that is little work."""
-    if not allowed or count(allowed) * sum(1 for _ in post_order((condition,))) > _MOST_TRIED:
-        return None
+def _tried(condition: Term, name: str, allowed: Intervals) -> Intervals | None:
+    """Evaluate the condition for each of some values."""
     found: list[Intervals] = []
     for low, high in allowed:
         for start in range(low, high + 1, _CHUNK):

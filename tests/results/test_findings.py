@@ -28,6 +28,18 @@ def test_the_page_counts_findings_and_lists_clusters(found: Findings) -> None:
     assert "- reference, vswitch: flow_mod" in text
 
 
+def test_pairs_are_counted_by_verdict(found: Findings) -> None:
+    agents = ("reference", "modified-04")
+    done = {
+        Crosscheck(agents, "packet_out", all_with_all=True): found,
+        Crosscheck(("reference", "reference"), "packet_out"): found,
+        Crosscheck(("vswitch", "vswitch"), "packet_out"): crosscheck([bundle(SILENT, "a"), bundle(SILENT, "b")]),
+    }
+    text = "\n".join(findings.page(done))
+    assert "| packet_out | reference, modified-04 | 1 | 0 | 0 | 1 | – |" in text
+    assert "1 of 2 agree, proved; 1 differ.\n- reference, packet_out: differ." in text
+
+
 def test_a_deviation_that_was_found_says_how(found: Findings) -> None:
     scenario = DEVIATIONS["modified-04"]
     explored = {(agent, scenario): Explored(manifest(3), 1.0, 1) for agent in ("reference", "modified-04")}
