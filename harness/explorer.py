@@ -45,6 +45,7 @@ class Progress:
     covered: set[int] = field(default_factory=set)
     """The addresses of blocks that ran."""
     unsupported: Counter[str] = field(default_factory=Counter)
+    marks: Counter[str] = field(default_factory=Counter)
     given_up: Counter[str] = field(default_factory=Counter)
     hints: Counter[str] = field(default_factory=Counter)
     """What the person who explores should know about paths without a model; in no bundle."""
@@ -149,5 +150,6 @@ def _keep(report: Report, writer: BundleWriter, progress: Progress) -> None:
         return
     if writer.add_path(outcome.conditions, outcome.trace, outcome.witness, outcome.marks):
         progress.paths += 1
+        progress.marks.update(outcome.marks)
         if any(isinstance(event, Crash) for event in outcome.trace):
             progress.crashes += 1

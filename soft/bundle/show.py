@@ -25,6 +25,8 @@ def summary(bundle: Bundle, *, most: int = 20) -> Iterator[str]:
     if manifest.normalisation:
         yield f"normalised: {', '.join(manifest.normalisation)}"
     yield from (f"limit: {limit}" for limit in manifest.limits)
+    marks = Counter(mark for path in bundle.paths for mark in path.marks)
+    yield from (f"marked {mark}: {_number(count, 'path')}" for mark, count in marks.most_common())
     yield ""
     yield f"{_number(counts.outputs, 'distinct output')}:"
     frequency = Counter(path.trace for path in bundle.paths)

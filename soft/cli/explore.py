@@ -213,6 +213,7 @@ def _figures(manifest: Manifest, progress: Progress, directory: Path) -> dict[st
         "crashes": manifest.counts.crashes,
         "conditions": manifest.counts.conditions,
         **{key: statistics[key] for key in ("seconds", "paths_per_second", "blocks_per_second", "queries", "coverage")},
+        "marks": dict(progress.marks),
         "unsupported": dict(progress.unsupported),
         "hints": dict(progress.hints),
         "stubs": dict(progress.stubs),
@@ -251,5 +252,6 @@ def _sentences(manifest: Manifest, progress: Progress, directory: Path) -> list[
         lines.append("Complete: the paths cover the scenario's whole input space.")
     else:
         lines += ["Partial:", *[f"  {reason}" for reason in manifest.reasons]]
+    lines += [f"{count} paths are marked {mark}." for mark, count in progress.marks.most_common()]
     lines.append(f"The bundle is in {directory}.")
     return lines

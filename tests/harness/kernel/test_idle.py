@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from harness.run import Outcome, Runner
 from soft.bundle.check import check
 from soft.bundle.model import Bundle
 from soft.bundle.reader import read
+from soft.bundle.show import summary
 from soft.scenarios.loader import parse
 from soft.scenarios.model import Scenario
 from soft.solve.solver import Solver
@@ -139,6 +141,8 @@ def test_what_cannot_be_proved_idle_is_bounded_and_says_so(monkeypatch: pytest.M
     monkeypatch.setattr(idle, "_MOST_TICKS", 30)
     bundle, progress = explore("gambling", tmp_path)
     assert len(bundle.paths) == 32
+    assert progress.marks == Counter(mark for path in bundle.paths for mark in path.marks)
+    assert any(line.startswith(f"marked {idle.MARK}: ") for line in summary(bundle))
     assert progress.blocks < 32 * 2000
     for path in bundle.paths:
         assert (idle.MARK in path.marks) == (path.witness[WAIT] >= 310)
