@@ -20,6 +20,9 @@ from soft.solve.vector import Array, evaluate_vector
 
 # A component of up to this many bits is a bitmap: 65,536 values are 8 kB and evaluated in well under a millisecond.
 NARROW_BITS = 16
+# Where the domain bounds a variable, this many: a minute in milliseconds. Agents divide times, and solvers take seconds
+# for that.
+_BOUNDED_BITS = 17
 
 Model = dict[str, int]
 
@@ -39,13 +42,6 @@ class Component:
     negations: dict[tuple[Term, ...], Model | None] = field(default_factory=dict)
     values: dict[Term, Array | None] = field(default_factory=dict)
 
-    def assignment(self, index: int) -> Model:
-        model: Model = {}
-        for name, width in reversed(self.variables):
-            model[name] = index & ((1 << width) - 1)
-            index >>= width
-        return model
-
 
 class Feasibility:
     """Answers for one process. `queries` counts the calls that reached the solver, `kept` those that did not."""
@@ -54,6 +50,8 @@ class Feasibility:
         self, widths: Mapping[str, int], domain: Iterable[Term], solver: str = "z3", timeout: float = 20.0
     ) -> None:
         self._widths = dict(widths)
+        # The bits that a variable's domain leaves it; those above are zero.
+        self._bits = dict(widths)
         self._solver = Solver(solver, timeout=timeout)
         self._columns: dict[tuple[tuple[str, int], ...], dict[str, Array]] = {}
         self._bitmaps: dict[tuple[tuple[tuple[str, int], ...], Term], int | None] = {}
@@ -64,9 +62,13 @@ class Feasibility:
         self.queries = 0
         self.kept = 0
         self.roots: dict[str, Component] = {}
+        domain = tuple(domain)
+        for condition in domain:
+            for name, bits in _bounded(condition):
+                self._bits[name] = min(self._bits[name], bits)
         for name, width in widths.items():
-            full = (1 << (1 << width)) - 1 if width <= NARROW_BITS else None
-            self.roots[name] = Component(((name, width),), frozenset(), full)
+            variables = ((name, width),)
+            self.roots[name] = Component(variables, frozenset(), self._bitmap_of(variables, frozenset()))
         for condition in domain:
             self.assume(self.roots, condition)
 
@@ -148,7 +150,7 @@ class Feasibility:
                 self.kept += 1
                 if bitmap == 0:
                     return None
-                return component.assignment((bitmap & -bitmap).bit_length() - 1)
+                return self._assignment(component.variables, (bitmap & -bitmap).bit_length() - 1)
         return self.solve([*component.conditions, *map(t.negate, excluded)], component.variables)
 
     def solve(self, conditions: Iterable[Term], variables: Iterable[tuple[str, int]]) -> Model | None:
@@ -180,13 +182,13 @@ class Feasibility:
         if together.bitmap is None:
             names = sorted(term.variables)
             variables = tuple((name, self._widths[name]) for name in names)
-            if sum(width for _, width in variables) > NARROW_BITS:
+            if not self._is_narrow(variables):
                 return self._slice_values(together, term)
         values = evaluate_vector(term, self._column(variables))
         if values is None:
             return None
         if together.bitmap is not None:
-            rows = 1 << sum(width for _, width in variables)
+            rows = 1 << self._size(variables)
             raw = together.bitmap.to_bytes(max(1, rows // 8), "little")
             values = values[np.unpackbits(np.frombuffer(raw, dtype=np.uint8), bitorder="little")[:rows].astype(bool)]
         if term.width <= NARROW_BITS:
@@ -236,7 +238,7 @@ class Feasibility:
     def _seen_to_imply(self, given: Term, condition: Term) -> bool:
         names = sorted(given.variables | condition.variables)
         variables = tuple((name, self._widths[name]) for name in names)
-        if sum(width for _, width in variables) <= NARROW_BITS:
+        if self._is_narrow(variables):
             first, second = self._bitmap(variables, given), self._bitmap(variables, condition)
             return first is not None and second is not None and first & ~second == 0
         # Both may be about one narrow slice of a wide variable.
@@ -249,15 +251,29 @@ class Feasibility:
 
     # ---------------------------------------------------------------------------------------------- bitmaps
 
+    def _size(self, variables: tuple[tuple[str, int], ...]) -> int:
+        return sum(self._bits[name] for name, _ in variables)
+
+    def _is_narrow(self, variables: tuple[tuple[str, int], ...]) -> bool:
+        is_bounded = any(self._bits[name] < width for name, width in variables)
+        return self._size(variables) <= (_BOUNDED_BITS if is_bounded else NARROW_BITS)
+
+    def _assignment(self, variables: tuple[tuple[str, int], ...], index: int) -> Model:
+        model: Model = {}
+        for name, _ in reversed(variables):
+            model[name] = index & ((1 << self._bits[name]) - 1)
+            index >>= self._bits[name]
+        return model
+
     def _column(self, variables: tuple[tuple[str, int], ...]) -> dict[str, Array]:
         columns = self._columns.get(variables)
         if columns is None:
-            total = sum(width for _, width in variables)
-            index = np.arange(1 << total, dtype=np.uint64)
-            columns, shift = {}, total
-            for name, width in variables:
-                shift -= width
-                columns[name] = index >> np.uint64(shift) & np.uint64((1 << width) - 1)
+            shift = self._size(variables)
+            index = np.arange(1 << shift, dtype=np.uint64)
+            columns = {}
+            for name, _ in variables:
+                shift -= self._bits[name]
+                columns[name] = index >> np.uint64(shift) & np.uint64((1 << self._bits[name]) - 1)
             self._columns[variables] = columns
         return columns
 
@@ -273,16 +289,30 @@ class Feasibility:
         return self._bitmaps[key]
 
     def _bitmap_of(self, variables: tuple[tuple[str, int], ...], conditions: frozenset[Term]) -> int | None:
-        total = sum(width for _, width in variables)
-        if total > NARROW_BITS:
+        if not self._is_narrow(variables):
             return None
-        bitmap = (1 << (1 << total)) - 1
+        bitmap = (1 << (1 << self._size(variables))) - 1
         for condition in conditions:
             allowed = self._bitmap(variables, condition)
             if allowed is None:
                 return None
             bitmap &= allowed
         return bitmap
+
+
+def _bounded(condition: Term) -> list[tuple[str, int]]:
+    """The variables of which a condition of a domain leaves the lowest bits only, with how many these are."""
+    if condition.op != "not" or condition.args[0].op != "bvult":
+        return []
+    most, bounded = condition.args[0].args
+    parts = bounded.args if bounded.op == "concat" else (bounded,)
+    if most.op != "const" or any(part.op != "var" for part in parts):
+        return []
+    left, found = most.args[0].bit_length(), []
+    for part in reversed(parts):
+        found.append((part.args[0], min(left, part.width)))
+        left -= found[-1][1]
+    return found
 
 
 def _conjuncts(condition: Term) -> tuple[Term, ...]:

@@ -39,6 +39,9 @@ _MOST_BLOCKS = 100_000
 _WORTH = 16
 # How often it is tried to prove ticks alike, each time with two of them: the first shows the sizes of counters.
 _MOST_ATTEMPTS = 6
+# How often ticks are then taken for each other: first what counts becomes a term, then what was computed from it. The
+# second time is only tried where sizes were not the reason.
+_MOST_GENERAL = 3
 # Milliseconds beyond which nothing is computed: no scenario waits so long, and sums of such times do not wrap.
 _FAR = 1 << 31
 MARK = "approximate: ticks of a timer were skipped that may not have been idle"
@@ -62,8 +65,8 @@ class Idle:
         self._probe: Probe | None = None
         self._origin: Resting | None = None
         """The state from which the probe began."""
-        self._is_general = False
-        """Whether that state is one for all ticks, as far as known."""
+        self._generality = 0
+        """How often ticks were taken for each other to come to that state: 0 if it is that of one tick."""
         self._end: Resting | None = None
         """The state in which it ended."""
         self._conditions: dict[Term, None] = {}
@@ -121,18 +124,20 @@ class Idle:
         self._ticks += 1
         repeats, self._period = period == self._period, period
         state = plain = capture(kernel, now, deadline)
-        was_general, self._is_general = self._is_general, False
+        generality, self._generality = self._generality, 0
         if origin is not None and end is not None and _is_tick(origin, end, now, period):
-            parting = origin.parts_from(end, period)
+            parting = origin.parts_from(end, period, self._most(period))
             if not parting:
                 self._attempts = 0
                 return self._skip(end, list(conditions), period) or Move(due, deadline)
-            if not was_general:
+            if generality < (1 if self._attempts < _MOST_ATTEMPTS // 2 else _MOST_GENERAL):
                 general = origin.counting(end, period, self._sizes)
-                state, self._is_general = (state, False) if general is None else (general, True)
-            if not self._is_general:
+                state, self._generality = (state, 0) if general is None else (general, generality + 1)
+            if not self._generality:
                 self._attempts += 1
-                self._sizes |= end.sizes(parting)
+                if generality <= 1:
+                    # Bytes of a counter may be the same numbers as those of a longer one.
+                    self._sizes |= end.sizes(origin.parts_from(end, period, 0))
         is_enough = self._ticks > _MOST_TICKS or kernel.machine.executed - self._blocks > _MOST_BLOCKS
         if is_enough and repeats:
             return self._to_the_last(plain.moving(due), period)
@@ -192,12 +197,17 @@ class Idle:
         left = _whole(until(kernel.outside.horizon, kernel.clock.now), period, kernel.outside.longest)
         return Move(later(kernel.clock.now, left), install(kernel, state, _moved(later(left, -period), period)))
 
+    def _most(self, period: int) -> int:
+        """How many ticks are looked at: no wait is longer."""
+        return min(self._kernel.outside.longest // period + 1, _MOST_SKIPPED)
+
     def _all_hold_for(self, conditions: list[Term], period: int) -> Value:
         """For how many milliseconds all of the conditions hold at every tick."""
-        shortest: Value = min(period * _MOST_SKIPPED, _FAR)
+        most = self._most(period)
+        shortest: Value = min(period * most, _FAR)
         for condition in conditions:
             if condition.variables <= RESERVED:
-                duration: Value = period * first_failure(condition, period, _MOST_SKIPPED) - 1
+                duration: Value = period * first_failure(condition, period, most) - 1
             else:
                 found = lasting(condition)
                 if found is None:

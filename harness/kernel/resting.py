@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.kernel import descriptions as d
 from harness.kernel.clock import until
-from harness.kernel.onset import COUNT, OFFSET, OFFSET_NAME, depends
+from harness.kernel.onset import COUNT, COUNT_NAME, OFFSET, OFFSET_NAME, RESERVED, depends
 from harness.machine.layout import REGISTER_SLOTS, REGISTERS
 from harness.machine.values import Sym, Value, concrete, make, term_of
 from harness.pieces import rebuilt
 from soft.solve import terms as t
 from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
+from soft.solve.vector import evaluate_vector
 
 if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
@@ -112,23 +115,27 @@ class Resting:
         moving = {place: deadline for place, deadline in self.deadlines.items() if until(deadline, due) == 0}
         return replace(self, deadlines={**self.deadlines, **{p: _sum(v, OFFSET) for p, v in moving.items()}})
 
-    def parts_from(self, later: Resting, period: int) -> list[int]:
-        """The places in which the later one is not this one, a tick on; none if it is."""
+    def parts_from(self, later: Resting, period: int, most: int) -> list[int]:
+        """The places in which the later one is not this one, a tick on; none if it is, for `most` ticks.
+
+        With 0 ticks, whose terms are others, even if their values are the same.
+        """
         changed = self.changed(later)
         if changed is None:
             return [_ANYWHERE]
         shift = Shift.by(period)
+        alike = Alike(period, most)
         found = list(changed)
         for at in self.symbols.keys() | later.symbols.keys():
             mine, other = self.symbols.get(at), later.symbols.get(at)
             if (mine == other and not _on_time(mine)) or self._is_dead(at):
                 continue
-            if mine is None or other is None or _byte(shift(mine[0]), mine[1]) is not _byte(*other):
+            if mine is None or other is None or not alike(_byte(shift(mine[0]), mine[1]), _byte(*other)):
                 found.append(at)
         for slot, (value, new) in enumerate(zip(self.registers, later.registers, strict=True)):
-            if not _is_dead_register(slot) and not shift.same(value, new):
+            if not _is_dead_register(slot) and not shift.same(value, new, alike):
                 found.append(_place_of(slot))
-        if not all(shift.same(deadline, later.deadlines[place]) for place, deadline in self.deadlines.items()):
+        if not all(shift.same(deadline, later.deadlines[place], alike) for place, deadline in self.deadlines.items()):
             found.append(_ANYWHERE)
         return found
 
@@ -155,11 +162,35 @@ class Shift:
     def __call__(self, term: Term) -> Term:
         return rebuilt(term, self._memo) if depends(term) else term
 
-    def same(self, value: Value, later: Value) -> bool:
+    def same(self, value: Value, later: Value, alike: Alike) -> bool:
         """Whether a value is another one, shifted."""
         if isinstance(value, Sym):
-            return isinstance(later, Sym) and self(value.term) is later.term
+            return isinstance(later, Sym) and alike(self(value.term), later.term)
         return not isinstance(later, Sym) and value == later
+
+
+class Alike:
+    """Whether two terms have the same value at each of so many ticks.
+
+    Seconds and parts of them are quotients and remainders of the time: what an agent has computed from these at one
+    tick and at the next are different terms, and the same numbers.
+    """
+
+    def __init__(self, period: int, most: int) -> None:
+        self._ticks = np.arange(most + 1, dtype=np.uint64)
+        self._values = {OFFSET_NAME: self._ticks * np.uint64(period), COUNT_NAME: self._ticks}
+        self._known: dict[tuple[Term, Term], bool] = {}
+
+    def __call__(self, first: Term, second: Term) -> bool:
+        if first is second:
+            return True
+        if len(self._ticks) == 1 or not first.variables | second.variables <= RESERVED or first.width != second.width:
+            return False
+        key = first, second
+        if key not in self._known:
+            one, other = (evaluate_vector(term, self._values) for term in key)
+            self._known[key] = one is not None and other is not None and bool(np.array_equal(one, other))
+        return self._known[key]
 
 
 def capture(kernel: Kernel, now: Value, deadline: Value | None) -> Resting:

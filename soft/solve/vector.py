@@ -31,11 +31,14 @@ def evaluate_vector(
                 continue
             if node.width > 64:
                 return None
-            missing = [a for a in node.args if a.__class__ is Term and a not in memo]
+            high = _high_product(node)
+            missing = [a for a in (node.args if high is None else high[:1]) if a.__class__ is Term and a not in memo]
             if missing:
                 stack.extend(missing)
                 continue
-            if node.op == "const":
+            if high is not None:
+                memo[node] = _high(memo[high[0]], *high[1:]) >> _WORD(node.args[1] - 64) & _WORD((1 << node.width) - 1)
+            elif node.op == "const":
                 memo[node] = _WORD(node.args[0])
             elif node.op == "var":
                 memo[node] = values[node.args[0]]
@@ -47,6 +50,34 @@ def evaluate_vector(
             stack.pop()
     rows = len(next(iter((values or known or {}).values())))
     return np.broadcast_to(np.asarray(memo[term], dtype=_WORD), (rows,))
+
+
+def _high_product(node: Term) -> tuple[Term, int, bool] | None:
+    """A word, a factor, and whether the word has a sign, if a term is of the upper half of their product.
+
+    That is how compilers divide by a constant.
+    """
+    if node.op != "extract" or node.args[1] < 64 or node.args[2].op != "bvmul" or node.args[2].width != 128:
+        return None
+    word, factor = node.args[2].args
+    if factor.op != "const" or factor.args[0] >> 64:
+        return None
+    if word.op == "sign_extend" and word.args[1].width == 64:
+        return word.args[1], factor.args[0], True
+    if word.op == "concat" and len(word.args) == 2 and word.args[0].op == "const" and not word.args[0].args[0]:
+        return (word.args[1], factor.args[0], False) if word.args[1].width == 64 else None
+    return None
+
+
+def _high(word: Any, factor: int, has_sign: bool) -> Any:
+    """The upper 64 bits of a product, from the products of halves."""
+    low, half = _WORD((1 << 32) - 1), _WORD(32)
+    a, b = np.asarray(word, dtype=_WORD) >> half, np.asarray(word, dtype=_WORD) & low
+    c, d = _WORD(factor >> 32), _WORD(factor & ((1 << 32) - 1))
+    ad, bc = a * d, b * c
+    middle = (b * d >> half) + (ad & low) + (bc & low)
+    found = a * c + (ad >> half) + (bc >> half) + (middle >> half)
+    return found - np.where(a >> _WORD(31), _WORD(factor), _WORD(0)) if has_sign else found
 
 
 def _sign(x: Any, width: int) -> Any:

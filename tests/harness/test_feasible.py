@@ -146,3 +146,21 @@ def test_the_solver_is_asked_once() -> None:
     for _ in range(3):
         assert feasibility.otherwise(feasibility.roots, (asked,)) is not None
     assert feasibility.queries == 1
+
+
+def test_a_time_within_bounds_is_divided_without_the_solver() -> None:
+    most = t.negate(t.ult(t.const(70_000, 32), t.concat(t.var("high", 16), t.var("low", 16))))
+    feasibility = Feasibility({"high": 16, "low": 16, "other": 16}, [most])
+    time = t.concat(t.var("high", 16), t.var("low", 16))
+    tick = t.mul(t.udiv(t.add(time, t.const(100, 32)), t.const(500, 32)), t.const(500, 32))
+    components = dict(feasibility.roots)
+    feasibility.assume(components, t.ule(t.const(69_000, 32), tick))
+    model = feasibility.otherwise(components, (t.ule(tick, t.const(69_500, 32)),))
+    assert model is not None
+    assert 69_900 <= model["high"] << 16 | model["low"] <= 70_000
+    assert feasibility.otherwise(components, (t.ult(tick, t.const(70_500, 32)),)) is None
+    assert feasibility.queries == 0
+    # With another variable it is too much for a table.
+    model = feasibility.otherwise(components, (t.ne(t.var("other", 16), t.extract(15, 0, tick)),))
+    assert model is not None
+    assert feasibility.queries == 1

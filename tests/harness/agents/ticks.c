@@ -92,6 +92,35 @@ WAITING(every_five_seconds)
         }
 }
 
+/* As event libraries keep time: in seconds and microseconds, with a deadline that goes on from the last one. */
+static struct timeval deadline;
+
+WAITING(every_second_in_timeval)
+{
+    struct timespec now;
+    struct timeval left;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    deadline = (struct timeval){now.tv_sec, now.tv_nsec / 1000 + 250};
+    for (;;) {
+        struct pollfd fd = {.fd = control, .events = POLLIN};
+
+        deadline.tv_sec++;
+        if (deadline.tv_usec >= 1000000) {
+            deadline.tv_sec++;
+            deadline.tv_usec -= 1000000;
+        }
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        left = (struct timeval){deadline.tv_sec - now.tv_sec, deadline.tv_usec - now.tv_nsec / 1000};
+        if (left.tv_usec < 0) {
+            left.tv_sec--;
+            left.tv_usec += 1000000;
+        }
+        if (poll(&fd, 1, left.tv_sec * 1000 + (left.tv_usec + 999) / 1000))
+            return;
+    }
+}
+
 /* Something is due after a time that the controller gives, in seconds. */
 WAITING(when_asked)
 {

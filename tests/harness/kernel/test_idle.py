@@ -79,6 +79,7 @@ def test_as_natively(experiment: lab.Experiment) -> None:
         ("timerfd", 12, 2),
         ("alarm_clock", 12, 2),
         ("select_with_what_is_left", 8, 1),
+        ("every_second_in_timeval", 12, 1),
     ],
 )
 def test_a_minute_costs_few_paths_and_blocks(experiment: str, paths: int, outputs: int, tmp_path: Path) -> None:
@@ -128,9 +129,11 @@ def run(experiment: str, wait: int, seconds: int) -> Outcome:
 
 @pytest.mark.parametrize("experiment", sorted(set(_NUMBERS) - {"gambling"}))
 def test_skipped_or_not_is_the_same(experiment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    skipping = run(experiment, 5_478, 3)
+    # One tick a second has to be followed for longer than a hundred.
+    wait = 50_478 if experiment == "every_second_in_timeval" else 5_478
+    skipping = run(experiment, wait, 3)
     monkeypatch.setattr(idle.Idle, "tick", lambda self, due, deadline: idle.Move(due, deadline))
-    ticking = run(experiment, 5_478, 3)
+    ticking = run(experiment, wait, 3)
     values = {SECONDS: 3}
     assert evaluate_trace(skipping.trace, values) == evaluate_trace(ticking.trace, values)
     assert 3 * skipping.blocks < ticking.blocks
