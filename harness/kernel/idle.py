@@ -126,8 +126,7 @@ class Idle:
         state = plain = capture(kernel, now, deadline)
         generality, self._generality = self._generality, 0
         if origin is not None and end is not None and _is_tick(origin, end, now, period):
-            parting = origin.parts_from(end, period, self._most(period))
-            if not parting:
+            if origin.recurs(end, period, self._most(period)):
                 self._attempts = 0
                 return self._skip(end, list(conditions), period) or Move(due, deadline)
             if generality < (1 if self._attempts < _MOST_ATTEMPTS // 2 else _MOST_GENERAL):
@@ -137,7 +136,7 @@ class Idle:
                 self._attempts += 1
                 if generality <= 1:
                     # Bytes of a counter may be the same numbers as those of a longer one.
-                    self._sizes |= end.sizes(origin.parts_from(end, period, 0))
+                    self._sizes |= end.sizes(origin.parts_from(end, period))
         is_enough = self._ticks > _MOST_TICKS or kernel.machine.executed - self._blocks > _MOST_BLOCKS
         if is_enough and repeats:
             return self._to_the_last(plain.moving(due), period)

@@ -115,29 +115,45 @@ class Resting:
         moving = {place: deadline for place, deadline in self.deadlines.items() if until(deadline, due) == 0}
         return replace(self, deadlines={**self.deadlines, **{p: _sum(v, OFFSET) for p, v in moving.items()}})
 
-    def parts_from(self, later: Resting, period: int, most: int) -> list[int]:
-        """The places in which the later one is not this one, a tick on; none if it is, for `most` ticks.
+    def recurs(self, later: Resting, period: int, most: int) -> bool:
+        """Whether the later one is this one, a tick on, at each of `most` ticks."""
+        alike = Alike(period, most)
+        return all(terms is not None and alike(*terms) for _, terms in self._parting(later, period))
 
-        With 0 ticks, whose terms are others, even if their values are the same.
-        """
+    def parts_from(self, later: Resting, period: int) -> list[int]:
+        """The places in which the later one is not this one, a tick on; or other terms at least."""
+        return [place for place, _ in self._parting(later, period)]
+
+    def _parting(self, later: Resting, period: int) -> Iterator[tuple[int, tuple[Term, Term] | None]]:
+        """The places in which the later one has something else, a tick on, with both terms if they are terms."""
         changed = self.changed(later)
         if changed is None:
-            return [_ANYWHERE]
+            yield _ANYWHERE, None
+            return
+        yield from ((at, None) for at in changed)
         shift = Shift.by(period)
-        alike = Alike(period, most)
-        found = list(changed)
         for at in self.symbols.keys() | later.symbols.keys():
             mine, other = self.symbols.get(at), later.symbols.get(at)
             if (mine == other and not _on_time(mine)) or self._is_dead(at):
                 continue
-            if mine is None or other is None or not alike(_byte(shift(mine[0]), mine[1]), _byte(*other)):
-                found.append(at)
-        for slot, (value, new) in enumerate(zip(self.registers, later.registers, strict=True)):
-            if not _is_dead_register(slot) and not shift.same(value, new, alike):
-                found.append(_place_of(slot))
-        if not all(shift.same(deadline, later.deadlines[place], alike) for place, deadline in self.deadlines.items()):
-            found.append(_ANYWHERE)
-        return found
+            if mine is None or other is None:
+                yield at, None
+                continue
+            shifted, new = _byte(shift(mine[0]), mine[1]), _byte(*other)
+            if shifted is not new:
+                yield at, (shifted, new)
+        pairs = [
+            (_place_of(slot), value, later.registers[slot])
+            for slot, value in enumerate(self.registers)
+            if not _is_dead_register(slot)
+        ]
+        pairs += [(_ANYWHERE, deadline, later.deadlines[place]) for place, deadline in self.deadlines.items()]
+        for place, value, after in pairs:
+            if isinstance(value, Sym) and isinstance(after, Sym):
+                if (shifted := shift(value.term)) is not after.term:
+                    yield place, (shifted, after.term)
+            elif isinstance(value, Sym) or isinstance(after, Sym) or value != after:
+                yield place, None
 
 
 class Shift:
@@ -162,12 +178,6 @@ class Shift:
     def __call__(self, term: Term) -> Term:
         return rebuilt(term, self._memo) if depends(term) else term
 
-    def same(self, value: Value, later: Value, alike: Alike) -> bool:
-        """Whether a value is another one, shifted."""
-        if isinstance(value, Sym):
-            return isinstance(later, Sym) and alike(self(value.term), later.term)
-        return not isinstance(later, Sym) and value == later
-
 
 class Alike:
     """Whether two terms have the same value at each of so many ticks.
@@ -182,9 +192,7 @@ class Alike:
         self._known: dict[tuple[Term, Term], bool] = {}
 
     def __call__(self, first: Term, second: Term) -> bool:
-        if first is second:
-            return True
-        if len(self._ticks) == 1 or not first.variables | second.variables <= RESERVED or first.width != second.width:
+        if not first.variables | second.variables <= RESERVED or first.width != second.width:
             return False
         key = first, second
         if key not in self._known:
