@@ -9,7 +9,9 @@ from soft.bundle.model import Bundle
 from soft.crosscheck.crosscheck import crosscheck
 from soft.errors import SoftError
 from soft.launch.find import Target
+from soft.replay.runner import run
 from soft.replay.verify import verify
+from soft.trace import evaluate_trace
 from tests.foreign.lab import FLOWS, PACKETS, SHORT, WAITING, explore, scenario, target
 
 _TCP = (('"unix"', '"tcp"'), ("{control_path}", "{host}:{tcp_port}"))
@@ -36,6 +38,8 @@ def test_a_foreign_agent(agent: Target, text: str, paths: int) -> None:
     assert len(bundle.paths) == paths
     assert not any(path.marks for path in bundle.paths)
     assert crosscheck([bundle, bundle], ["one", "other"]).verdict == "agree"
+    ran = run(agent, bundle.scenario, {})
+    assert ran.trace in [evaluate_trace(bundle.traces[path.trace], bundle.scenario.defaults) for path in bundle.paths]
     verification = verify(bundle, agent, jobs=1)
     assert verification.disagreements == []
     assert verification.count("agreed") == paths
