@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from soft.crosscheck.behaviour import Way
+from soft.crosscheck.box import Box
+from soft.crosscheck.cover import outside
 from soft.crosscheck.outputs import Outputs
-from soft.crosscheck.region import Box, Explainer, outside
+from soft.crosscheck.region import Explainer
 from soft.crosscheck.space import Input, Space, State
 from soft.crosscheck.values import count
 from soft.crosscheck.walk import Overlap, Side, TooMany, Twig, overlaps

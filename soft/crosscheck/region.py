@@ -8,18 +8,19 @@ fields that act together: the region gives way in one of them, as little as poss
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
 from soft.crosscheck.behaviour import Way, way_of
+from soft.crosscheck.box import Box, with_values
+from soft.crosscheck.cover import apart
 from soft.crosscheck.outputs import Outputs
 from soft.crosscheck.space import Input, Space, State
 from soft.crosscheck.substitute import substitute
 from soft.crosscheck.ties import Tie
-from soft.crosscheck.values import Intervals, contains, count, includes, intersect, single, union, without
+from soft.crosscheck.values import Intervals, contains, count, intersect, single, union, without
 from soft.crosscheck.walk import Overlap, Side, Twig, overlaps
 from soft.solve import terms
 from soft.solve.evaluate import evaluate
@@ -33,19 +34,6 @@ _MOST_OVERLAPS = 50_000
 # A proof that looked at more overlaps than this is not repeated to widen a region a little.
 _MOST_TO_REPEAT = 1_000
 _COMPARISONS = ("=", "bvult", "bvule", "bvslt", "bvsle")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Box:
-    """A region: fields that are bound to some values, and pairs of fields that are tied to each other."""
-
-    fields: Mapping[str, Intervals]
-    ties: tuple[Tie, ...] = ()
-
-    def contains(self, values: Mapping[str, int]) -> bool:
-        return all(contains(allowed, values[name]) for name, allowed in self.fields.items()) and all(
-            tie.holds(values) for tie in self.ties
-        )
 
 
 @dataclass(slots=True)
@@ -135,7 +123,7 @@ class Explainer:
             line = lines.fields.get(name, self.space.domain[name])
             if line == allowed or self._effort > _MOST_TO_REPEAT:
                 continue
-            if self._prove(wider := _with(box, name, line, self.space.domain[name]), way)[0]:
+            if self._prove(wider := with_values(box, name, line, self.space.domain[name]), way)[0]:
                 box = wider
                 continue
             low, high = next(interval for interval in allowed if interval[0] <= example[name] <= interval[1])
@@ -143,14 +131,14 @@ class Explainer:
             # What a wider interval allows a narrower one allows too: halve.
             while high < most:
                 middle = (high + most + 1) // 2
-                if self._prove(wider := _with(box, name, union(allowed, ((low, middle),)), line), way)[0]:
+                if self._prove(wider := with_values(box, name, union(allowed, ((low, middle),)), line), way)[0]:
                     box, high = wider, middle
                 else:
                     most = middle - 1
             allowed = union(allowed, ((low, high),))
             while least < low:
                 middle = (least + low) // 2
-                if self._prove(wider := _with(box, name, union(allowed, ((middle, high),)), line), way)[0]:
+                if self._prove(wider := with_values(box, name, union(allowed, ((middle, high),)), line), way)[0]:
                     box, low = wider, middle
                 else:
                     least = middle + 1
@@ -224,13 +212,13 @@ class Explainer:
                 domain = self.space.domain[left]
                 low = domain[0][0] if any(tie.operator == "≥" for tie in ties) else kept[0]
                 high = domain[-1][1] if any(tie.operator == "≤" for tie in ties) else kept[1]
-                box = _with(Box(fields, ties), left, intersect(domain, ((low, high),)), domain)
+                box = with_values(Box(fields, ties), left, intersect(domain, ((low, high),)), domain)
                 good, bad = self._plane(box, example, [left, right], right, way)
                 allowed = without(good, bad)
                 if not contains(allowed, example[right]):
                     allowed = self._run(left, right, kept, ties, example, way)
                 if contains(allowed, example[right]) and count(allowed) > 2:
-                    return _with(box, right, allowed, self.space.domain[right])
+                    return with_values(box, right, allowed, self.space.domain[right])
         return None
 
     def _bounds(self, left: str, right: str, example: Input, way: Way) -> tuple[Tie, ...]:
@@ -354,7 +342,7 @@ class Explainer:
         for name, other in ((tie.left, tie.right), (tie.right, tie.left)):
             if self._hole(box, name, example[other]):
                 allowed = union(box.fields[name], single(example[other]))
-                box = _with(box, name, allowed, self.space.domain[name])
+                box = with_values(box, name, allowed, self.space.domain[name])
         return Box(box.fields, (*box.ties, tie))
 
     def _looked_at(self, example: Input) -> list[str]:
@@ -580,7 +568,7 @@ class Explainer:
                 if tie.operator == "≠" and tie in box.ties and count(fixed) == 1:
                     allowed = without(box.fields.get(name, self.space.domain[name]), fixed)
                     rest = tuple(r for r in box.ties if r != tie)
-                    box = _with(Box(box.fields, rest), name, allowed, self.space.domain[name])
+                    box = with_values(Box(box.fields, rest), name, allowed, self.space.domain[name])
         return box
 
     def _diagonal(self, box: Box, example: Input, tie: Tie, way: Way) -> Box | None:
@@ -596,88 +584,3 @@ class Explainer:
             fields[right] = kept
         wider = Box(fields, open_box.ties)
         return wider if self._prove(wider, way)[0] else None
-
-
-def _with(box: Box, name: str, allowed: Intervals, domain: Intervals) -> Box:
-    """A box with other values for one field; one that may have all of its domain is free."""
-    fields = {**box.fields, name: allowed}
-    if allowed == domain:
-        del fields[name]
-    return Box(fields, box.ties)
-
-
-# ---------------------------------------------------------------------------------------------- covering
-
-
-def apart(box: Box, others: Sequence[Box], example: Input) -> Box:
-    """A box without what other boxes hold anyway, where that leaves a box: two causes are then told apart."""
-    for other in others:
-        if other.ties and not set(other.ties) <= set(box.ties):
-            continue
-        outside = [name for name, theirs in other.fields.items() if not _within(box, name, theirs)]
-        if len(outside) == 1 and outside[0] in box.fields:
-            name = outside[0]
-            rest = without(box.fields[name], other.fields[name])
-            if contains(rest, example[name]):
-                box = Box({**box.fields, name: rest}, box.ties)
-    return box
-
-
-def _within(box: Box, name: str, allowed: Intervals) -> bool:
-    return name in box.fields and includes(allowed, box.fields[name])
-
-
-def outside(space: Space, state: State, boxes: Sequence[Box]) -> State | None:
-    """A part of a state that lies in none of the boxes; None if they cover it.
-
-    The solver is asked only about what no box holds, or misses, at sight.
-    """
-    stack: list[tuple[State, Sequence[Box]]] = [(state, boxes)]
-    while stack:
-        part, near = stack.pop()
-        near = [box for box in near if _meets(space, part, box)]
-        if any(_holds(space, part, box) for box in near):
-            continue
-        decided = space.decided(part)
-        if decided is None:
-            continue
-        if not near:
-            return decided
-        box = max(near, key=lambda box: _share(space, decided, box))
-        rest = [other for other in near if other is not box]
-        inside: State | None = decided
-        for name, allowed in box.fields.items():
-            assert inside is not None
-            out = space.narrowed(inside, name, space.others(name, allowed))
-            if out is not None:
-                stack.append((out, rest))
-            inside = space.narrowed(inside, name, allowed)
-        for tie in box.ties:
-            if inside is None:
-                break
-            term = tie.term(space.widths)
-            out = space.assume(inside, terms.negate(term))
-            if out is not None:
-                stack.append((out, rest))
-            inside = space.assume(inside, term)
-    return None
-
-
-def _meets(space: Space, part: State, box: Box) -> bool:
-    """Whether, field by field, a box and a part of the input space have something in common."""
-    return all(space.common(part, name, allowed) for name, allowed in box.fields.items())
-
-
-def _holds(space: Space, part: State, box: Box) -> bool:
-    """Whether, field by field, a part of the input space lies in a box."""
-    return not box.ties and all(
-        space.common(part, name, allowed) is space.allowed(part, name) for name, allowed in box.fields.items()
-    )
-
-
-def _share(space: Space, part: State, box: Box) -> float:
-    """How much of a part of the input space lies in a box, in logarithms."""
-    return sum(
-        math.log2(count(space.common(part, name, allowed)) / count(space.allowed(part, name)))
-        for name, allowed in box.fields.items()
-    )

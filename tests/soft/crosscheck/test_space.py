@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from soft.crosscheck.region import Box, outside
+from soft.crosscheck.box import Box
+from soft.crosscheck.cover import outside
 from soft.crosscheck.space import Space
 from soft.crosscheck.substitute import substitute
 from soft.crosscheck.ties import Tie
