@@ -12,15 +12,16 @@ from tests.soft.bundle.example import agent_runs, write
 
 def test_a_complete_bundle_with_a_crash(tmp_path: Path) -> None:
     lines = list(summary(read(write(tmp_path / "b"))))
-    assert lines[:4] == [
+    assert lines[:5] == [
         "example 1.0, scenario tiny: complete",
         "12 paths, 1 of them ending in a crash",
         "16 distinct conditions on 80 bits of input; 4.8 a path, at most 7",
         "normalised: buffer_id",
+        "marked unstable: 1 path",
     ]
     text = "\n".join(lines)
-    assert lines[6].endswith(", 4 paths")  # the most frequent first
-    assert lines[7] == "    nothing"
+    assert lines[7].endswith(", 4 paths")  # the most frequent first
+    assert lines[8] == "    nothing"
     assert "    step 0: message of 16 bytes: 010100100000000100010008........\n" in text
     crash = text[text.index("Crashes") :]
     assert re.search(r"  SIGSEGV in step 0, path \d+:\n    step 0: m0 01", crash)
