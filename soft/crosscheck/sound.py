@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from soft.bundle.check import MOST_WORK
@@ -21,6 +22,10 @@ _DOUBTFUL = {
     "unstable": "depend on memory that the agent never wrote, or on the processor",
     "approximate": "have outputs that hold for one input only",
 }
+
+
+# Marks of a stranger may be many.
+_MOST_MARKS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +107,16 @@ def _unexplored(bundle: Bundle, label: str, solver: Solver) -> Doubt:
 
 
 def _marks(bundle: Bundle, label: str) -> list[Doubt]:
-    found = []
-    for mark, meaning in _DOUBTFUL.items():
-        marked = [path for path in bundle.paths if mark in path.marks]
-        if marked:
-            many = "path" if len(marked) == 1 else "paths"
-            sentence = f"{len(marked)} {many} of {label} {meaning}."
-            example = example_of(bundle.scenario, marked[0].witness)
-            found.append(Doubt(mark, label, sentence, example))  # type: ignore[arg-type]
+    """A doubt for each mark. `approximate: ...` is one of what `approximate` says, with its reason."""
+    found: list[Doubt] = []
+    counted = Counter(mark for path in bundle.paths for mark in path.marks)
+    for mark, count in counted.most_common():
+        kind, _, reason = mark.partition(": ")
+        if kind in _DOUBTFUL and len(found) < _MOST_MARKS:
+            many = "path" if count == 1 else "paths"
+            meaning = f"may do something else: {reason}" if reason else _DOUBTFUL[kind]
+            marked = next(path for path in bundle.paths if mark in path.marks)
+            example = example_of(bundle.scenario, marked.witness)
+            sentence = f"{count} {many} of {label} {meaning}."
+            found.append(Doubt(kind, label, sentence, example))  # type: ignore[arg-type]
     return found

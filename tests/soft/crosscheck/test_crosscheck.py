@@ -404,6 +404,11 @@ def test_marked_paths_are_doubts() -> None:
     found = crosscheck([bundle(REFERENCE, "one", marks=("approximate",)), bundle(REFERENCE, "two")])
     assert found.verdict == "unknown"
     assert found.comparisons[0].doubts[0].kind == "approximate"
+    found = crosscheck([bundle(REFERENCE, "one"), bundle(REFERENCE, "two", marks=("approximate: ticks were skipped",))])
+    assert found.verdict == "unknown"
+    (doubt,) = found.comparisons[0].doubts
+    assert (doubt.kind, doubt.agent) == ("approximate", "two")
+    assert doubt.sentence.endswith(" paths of two may do something else: ticks were skipped.")
 
 
 def no_answer(self: Solver, assumptions: Iterable[t.Term] = ()) -> Answer:
