@@ -30,15 +30,28 @@ actions = [
 data = { packet = "tcp" }
 """
 
+# Small enough to try every input: the highest ports, which have names, and some others.
+EVERY_INPUT = """
+name = "every_input"
+summary = "packet_out from one of three ports to one of 264"
+[[step]]
+send = "packet_out"
+in_port = { in = [1, 2, 0xffff], default = 0xffff }
+actions = [{ type = "output", port = { in = [0, 1, 2, 3, 4, 5, 255, 256, NAMED] }, max_len = { in = [0, 64] } }]
+data = { packet = "tcp" }
+""".replace("NAMED", ", ".join(map(str, range(0xff00, 0x10000))))
+
 # Of tests/agents/scenarios.
 OWN = ("flow_to_port", "output")
 
 
 @functools.cache
 def scenario(name: str) -> Scenario:
-    """A scenario of the catalogue, the one above, or one of OWN."""
+    """A scenario of the catalogue, one of those above, or one of OWN."""
     if name == "packet_crashes":
         return parse(PACKET_CRASHES, "packet_crashes.toml")
+    if name == "every_input":
+        return parse(EVERY_INPUT, "every_input.toml")
     return load(str(SCENARIOS / f"{name}.toml") if name in OWN else name)
 
 

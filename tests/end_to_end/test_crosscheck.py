@@ -7,13 +7,18 @@ that show them are those of tests/agents/test_paper_differences.py. All headings
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Mapping
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from soft.crosscheck.crosscheck import crosscheck
 from soft.crosscheck.model import Cluster, Findings
-from tests.end_to_end.lab import explored
+from soft.replay.stage import AgentStage
+from soft.scenarios.model import Scenario
+from soft.trace import Trace
+from tests.end_to_end.lab import explored, target
 from tests.end_to_end.lab import scenario as scenario_of
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -195,6 +200,28 @@ def test_each_injected_deviation_is_one_cluster_with_its_fields(deviation: str) 
 def test_the_headings_of_the_deviations() -> None:
     found = [compared("reference", deviation, scenario) for deviation, (scenario, _) in DEVIATIONS.items()]
     assert "\n".join(map(headings, found)) == (GOLDEN / "deviations.txt").read_text()
+
+
+def played(agent: str, scenario: Scenario, inputs: Iterable[Mapping[str, int]]) -> list[Trace]:
+    """What the live agent does with each input."""
+    with AgentStage(target(agent), scenario) as stage:
+        return [stage.again(values) or stage.fresh(values) for values in inputs]
+
+
+@pytest.mark.parametrize("pair", [("reference", "vswitch"), ("figure1-agent1", "figure1-agent2")])
+def test_exactly_the_inputs_that_the_live_agents_answer_differently(pair: tuple[str, str]) -> None:
+    scenario = scenario_of("every_input")
+    inputs = [
+        dict(zip(scenario.variable_names, values, strict=True))
+        for values in product(*[variable.choices or () for variable in scenario.variables])
+    ]
+    assert len(inputs) == 3 * 264 * 2
+    one, other = (played(agent, scenario, inputs) for agent in pair)
+    found = compared(*pair, "every_input")
+    assert found.verdict == "differ"
+    for values, first, second in zip(inputs, one, other, strict=True):
+        claimed = any(finding.region.holds(values) for finding in found.findings)
+        assert claimed == (first != second), values
 
 
 def test_the_agents_of_figure_1_differ_in_the_controllers_port_only() -> None:
