@@ -1,6 +1,6 @@
 """Make the evaluation again: explore, crosscheck, verify and replay, then write the tables.
 
-    python -m results.make                  everything, half an hour on two cores
+    python -m results.make                  everything, 35 minutes on two cores
     python -m results.make --quick          only what takes seconds
     python -m results.make --from verify    only the stages from this one on; what the others left is used
 """
