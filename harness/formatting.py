@@ -138,6 +138,7 @@ def _formatted(
             memory.write(place, memory.read(place, 1))
         if not (written or mute.asked):
             return result
+        kernel().is_general = False
         if name in _TO_FILE:
             base, end = (concrete(memory.load8(concrete(target) + at)) for at in (_WRITE_BASE, _WRITE_END))
             blur(memory, range(base, end))

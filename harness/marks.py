@@ -4,7 +4,7 @@ What is known of such a value for every input is in its term: a length that lies
 zero. A decision that comes out the same for all such values is no approximation.
 
 Bytes of the stack that the agent has not written since it was frozen are such variables too: they hold whatever was
-there.
+there. So are random numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _names = itertools.cycle(_NAMES)
 _MOST_PLACES = 1 << 10
 # As many as harness.unwritten looks at.
 UNWRITTEN_BYTES = 1 << 16
-_UNWRITTEN = frozenset(f"?{number}" for number in range(UNWRITTEN_BYTES))
+# Random numbers that a run takes, each a variable as well; one that takes more is followed without.
+RANDOM_BYTES = 1 << 12
+_UNWRITTEN = frozenset(f"?{number}" for number in range(UNWRITTEN_BYTES + RANDOM_BYTES))
 
 
 def mark() -> Term:
@@ -121,6 +123,11 @@ def is_within(memory: Memory, where: range, how: str) -> bool:
 def unwritten_byte(number: int) -> Term:
     """A byte that was never written, by its place among those."""
     return t.var(f"?{number}", 8)
+
+
+def random_byte(number: int) -> Term:
+    """A random byte, by its place among those of a run. What is said of unwritten bytes is said of these, too."""
+    return unwritten_byte(UNWRITTEN_BYTES + number)
 
 
 def unwritten_in(term: Term) -> frozenset[str]:

@@ -12,6 +12,7 @@ from harness.machine.ends import Fault
 from harness.machine.memory import Memory
 from harness.machine.values import Sym, Value, concrete, make, term_of
 from harness.marks import APPROXIMATE, blur, is_marked, is_within, mark, places, span
+from harness.unwritten import Unwritten
 from soft.solve import terms as t
 from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
@@ -62,6 +63,17 @@ class Decision:
     is_choice: bool
 
 
+@dataclass(frozen=True, slots=True)
+class PathState:
+    """What a path has decided up to one moment."""
+
+    decisions: tuple[Decision, ...]
+    components: Mapping[str, Component]
+    seen: frozenset[Term]
+    given_up: tuple[str, ...]
+    needs_written: bool
+
+
 class Path:
     """The decisions of one run. Serves the machine wherever a value depends on the input."""
 
@@ -71,7 +83,7 @@ class Path:
         job: Job,
         memory: Memory,
         outside: Callable[[Term], Term] = lambda term: term,
-        written: Callable[[Term], Term] = lambda term: term,
+        unwritten: Unwritten | None = None,
     ) -> None:
         self.values = job.values
         self.decisions: list[Decision] = []
@@ -81,13 +93,29 @@ class Path:
         self._job = job
         self._memory = memory
         self._outside = outside
-        self._written = written
-        """A term with the bytes in it that were never written as they are in this run."""
+        self._unwritten = unwritten
         self.needs_written = False
-        """Whether the path, or what comes out of it, depends on such bytes."""
+        """Whether the path, or what comes out of it, may be another if bytes that were never written are."""
         self._components: dict[str, Component] = dict(feasibility.roots)
         self._seen: set[Term] = set()
         self._evaluated: dict[Term, int] = {}
+
+    def save(self) -> PathState:
+        return PathState(
+            tuple(self.decisions),
+            dict(self._components),
+            frozenset(self._seen),
+            tuple(self.given_up),
+            self.needs_written,
+        )
+
+    def restore(self, state: PathState) -> None:
+        """Go on from there, with another input that leads there."""
+        self.decisions = list(state.decisions)
+        self.given_up = dict.fromkeys(state.given_up)
+        self.needs_written = state.needs_written
+        self._components = dict(state.components)
+        self._seen = set(state.seen)
 
     # ---------------------------------------------------------------------------------------------- for the machine
 
@@ -97,9 +125,11 @@ class Path:
 
     def written(self, term: Term) -> Term:
         """A term that this path depends on, without bytes that were never written."""
-        changed = self._written(term)
-        if changed is not term:
-            self.needs_written = True
+        if self._unwritten is None:
+            return term
+        changed = self._unwritten.known(term)
+        if changed is not term and not self.needs_written:
+            self.needs_written = self._unwritten.matters(term)
         return changed
 
     def _written_value(self, value: Sym) -> Sym:
@@ -108,7 +138,7 @@ class Path:
 
     def settled(self, condition: Term, holds: bool) -> bool:
         """Whether a condition cannot go otherwise here, as far as that is cheap to see."""
-        if self._written(condition) is not condition:
+        if self._unwritten is not None and self._unwritten.known(condition) is not condition:
             return False
         wanted = condition if holds else t.negate(condition)
         if is_marked(wanted):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from harness.advice import Advisor
+from harness.checkpoints import Checkpoint, Checkpoints
 from harness.feasible import Feasibility
 from harness.frozen import Snapshot
-from harness.kernel.endings import Crashed, Flooded, Quiet
+from harness.kernel.endings import Crashed, Flooded, Quiet, Unproved
 from harness.kernel.kernel import Kernel
 from harness.kernel.outside import Plan
 from harness.kernel.threads import registers_of
@@ -28,9 +31,13 @@ from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
 from soft.trace import Crash, Event, Flood, Hang, Trace, evaluate_trace, map_terms
 
-# The first runs, and one in so many later on, are repeated on integers whatever they depend on.
+# The first runs, and one in so many later on, are repeated on integers whatever they depend on, as long as that is no
+# more than a part of the work: a run that goes on from a checkpoint is much shorter than the whole of it.
 _FIRST_REPEATED = 16
 _REPEATED = 16
+_MOST_REPEATED = 1 / 8
+# Seconds that a run has taken since it began, or since the last checkpoint, for another one to be worth it.
+_WORTH_KEEPING = 0.01
 # A run of Open vSwitch has up to 25,000 blocks, sweeping a big empty table 100,000; beyond this it hangs.
 MOST_BLOCKS = 3_000_000
 
@@ -67,9 +74,11 @@ class Runner:
         self._plan = Plan(scenario, self.pieces.inside)
         self._concrete_plan = Plan(scenario, None)
         self._unwritten = Unwritten(snapshot)
-        # What is proved of idle ticks (harness.kernel.idle) is not for such bytes.
-        self._tracks = not any(isinstance(step, Wait) for step in scenario.steps)
+        self._waits = any(isinstance(step, Wait) for step in scenario.steps)
         self._runs = 0
+        self._not_repeated = 0
+        self._blocks = self._blocks_repeated = 0
+        self._checkpoints = Checkpoints()
         self._registers, self._entry = registers_of(snapshot.thread)
         self._kernel: Kernel | None = None
         install(self.machine, snapshot, lambda: self.kernel)
@@ -86,9 +95,32 @@ class Runner:
         assert self._kernel is not None
         return self._kernel
 
+    @functools.cached_property
+    def _proves(self) -> bool:
+        """Whether idle ticks are proved alike (harness.kernel.idle), and not followed one by one.
+
+        That is tried with the longest waits that there are. What is proved of ticks is not for bytes that were never
+        written: where they are proved, each run is repeated instead with other such bytes.
+        """
+        if not self._waits:
+            return False
+        values = dict(self.scenario.defaults)
+        for step in self.scenario.steps:
+            if isinstance(step, Wait) and not isinstance(step.milliseconds, int):
+                values |= {name: self._plan.longest(step) for name in step.milliseconds.variables}
+        path = Path(self.feasibility, Job(self.pieces.split(values)), self.machine.memory)
+        self._begin(path)
+        kernel = self._kernel = Kernel(self.snapshot, self.machine, self._plan, values, path.branch)
+        kernel.idle.gives_up = _give_up
+        try:
+            self._follow(kernel)
+        except Unproved:
+            return False
+        return True
+
     def run(self, job: Job) -> Outcome:
         job = replace(job, values=self.pieces.split(job.values))
-        outcome = self._run(job, self._tracks)
+        outcome = self._run(job, tracks=not self._proves)
         if outcome.unsupported is not None and self.machine.memory.has_read_unwritten:
             # It may have met something that has a model for integers only: these bytes are some, if need be.
             outcome = self._run(job, tracks=False)
@@ -97,11 +129,19 @@ class Runner:
     def _run(self, job: Job, tracks: bool) -> Outcome:
         pieces = self.pieces
         witness = pieces.join(job.values)
-        path = Path(self.feasibility, job, self.machine.memory, pieces.outside, self._unwritten.known)
-        self._begin(path, self._unwritten.place if tracks else range(0))
-        kernel = self._kernel = Kernel(self.snapshot, self.machine, self._plan, witness, path.branch)
-        ending, unsupported = self._follow(kernel)
-        blocks, hints = self.machine.executed, self._hints
+        path = Path(self.feasibility, job, self.machine.memory, pieces.outside, self._unwritten)
+        # Where these bytes are integers after all, checkpoints are not of the same run.
+        start = self._checkpoints.find(job.values) if tracks is not self._proves else None
+        if start is None:
+            self._begin(path, self._unwritten.place if tracks else range(0))
+            kernel = Kernel(self.snapshot, self.machine, self._plan, witness, path.branch, self._proves)
+        else:
+            kernel = start.resume(self.machine, path, witness, self._unwritten.known)
+        self._kernel = kernel
+        kernel.at_call = self._keeper(kernel, path, start) if tracks is not self._proves else _keep_nothing
+        ending, unsupported = self._follow(kernel, self._entry if start is None else start.address)
+        blocks, hints = self.machine.executed - (start.executed if start is not None else 0), self._hints
+        self._blocks += blocks
 
         def choose(term: Term) -> int:
             term = path.written(term)
@@ -117,8 +157,7 @@ class Runner:
         if unsupported is None:
             conditions = tuple(map(pieces.outside, path.conditions()))
             self._runs += 1
-            is_sample = self._runs <= _FIRST_REPEATED or self._runs % _REPEATED == 0
-            if not tracks or path.needs_written or kernel.has_random_numbers or is_sample:
+            if not tracks or path.needs_written or kernel.has_random_numbers or self._is_sample():
                 verdict = self._repeat(witness, trace)
                 if verdict == UNSTABLE:
                     marks[UNSTABLE] = None
@@ -136,6 +175,32 @@ class Runner:
             hints=hints,
         )
 
+    def _is_sample(self) -> bool:
+        """Whether a run that has no need to be repeated is."""
+        self._not_repeated += 1
+        if self._runs > _FIRST_REPEATED and self._not_repeated < _REPEATED:
+            return False
+        most = 1.0 if self._runs <= _FIRST_REPEATED else _MOST_REPEATED
+        if self._blocks_repeated > most * self._blocks:
+            return False
+        self._not_repeated = 0
+        return True
+
+    def _keeper(self, kernel: Kernel, path: Path, start: Checkpoint | None) -> Callable[[int], None]:
+        """Keeps checkpoints of a run that has begun at one, or at the freeze."""
+        latest, since = start, time.perf_counter()
+
+        def keep(address: int) -> None:
+            nonlocal latest, since
+            if time.perf_counter() - since < _WORTH_KEEPING:
+                return
+            if kernel.is_general and not kernel.marks and not path.marks:
+                latest = Checkpoint.of(kernel, path, address, latest)
+                self._checkpoints.add(latest)
+            since = time.perf_counter()
+
+        return keep
+
     @property
     def entry(self) -> int:
         """Where a run begins."""
@@ -144,7 +209,9 @@ class Runner:
     def begin_again(self, path: Path, job: Job) -> Kernel:
         """Everything as at the beginning of a run, for somebody else to follow."""
         self._begin(path)
-        self._kernel = Kernel(self.snapshot, self.machine, self._plan, self.pieces.join(job.values), path.branch)
+        self._kernel = Kernel(
+            self.snapshot, self.machine, self._plan, self.pieces.join(job.values), path.branch, self._proves
+        )
         return self._kernel
 
     def _begin(self, decisions: Path | None, unwritten: range = range(0)) -> None:
@@ -152,12 +219,15 @@ class Runner:
         self.machine.decisions = decisions
         self.machine.clock = lambda: 0
 
-    def _follow(self, kernel: Kernel) -> tuple[list[Event], str | None]:
-        """Run to the end: how it ended, if that can be seen from outside, and what had no model."""
+    def _follow(self, kernel: Kernel, address: int | None = None) -> tuple[list[Event], str | None]:
+        """Run to the end, from the freeze or from an address.
+
+        Gives how it ended, if that can be seen from outside, and what had no model.
+        """
         step = kernel.outside
         self._hints = ()
         try:
-            self._execute(self.machine, kernel)
+            self._execute(self.machine, kernel, self._entry if address is None else address)
         except Quiet:
             return [], None
         except Crashed as crash:
@@ -192,23 +262,33 @@ class Runner:
         self._begin(None)
         if disturbed:
             self.machine.memory.write(self._unwritten.place.start, self._unwritten.others)
-        kernel = self._kernel = Kernel(self.snapshot, self.machine, self._concrete_plan, witness, _no_branch)
+        kernel = self._kernel = Kernel(
+            self.snapshot, self.machine, self._concrete_plan, witness, _no_branch, self._proves
+        )
         kernel.is_disturbed = disturbed
         ending, unsupported = self._follow(kernel)
+        self._blocks_repeated += self.machine.executed
         if unsupported is not None:
             return None
         return normalise([*kernel.outside.all_events(_no_choice), *ending], self.scenario.openflow)
 
-    def _execute(self, machine: Machine, kernel: Kernel) -> NoReturn:
+    def _execute(self, machine: Machine, kernel: Kernel, address: int) -> NoReturn:
         """Run until something ends it. A signal of the processor's does, unless the agent handles it."""
-        address = self._entry
         while True:
             try:
-                machine.run(address, kernel.special, MOST_BLOCKS - machine.executed)
+                machine.run(address, kernel.arrive, MOST_BLOCKS - machine.own)
             except Fault:
                 address = kernel.fault("SIGSEGV")
             except Trap as trap:
                 address = kernel.fault(trap.signal)
+
+
+def _give_up() -> NoReturn:
+    raise Unproved
+
+
+def _keep_nothing(address: int) -> None:
+    """For runs that are not like the others."""
 
 
 def _no_branch(condition: Term, holds: bool) -> None:

@@ -6,6 +6,7 @@ machine: bytes are values, integers or symbolic pairs.
 
 from __future__ import annotations
 
+import functools
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 from harness.kernel.errno import EAGAIN, EBADF, EINVAL, ENOTCONN, EPIPE
 from harness.machine.ends import Unsupported
 from harness.machine.values import Sym, Value
+from harness.marks import RANDOM_BYTES, random_byte
 
 Bytes = list[Value]
 
@@ -225,14 +227,33 @@ class Setting(Null):
 
 
 class Noise(Null):
-    """Random numbers. They are the same in every run but one, which shows whether anything depends on them."""
+    """Random numbers. They are the same in every run but one, which shows whether anything depends on them.
 
-    def __init__(self, seed: int) -> None:
+    `tracked` tells whether they are variables, each of its own.
+    """
+
+    def __init__(self, seed: int, tracked: bool) -> None:
         super().__init__()
         self._source = random.Random(seed)
+        self._tracked = tracked
+        self._position = 0
 
     def read(self, count: int, peek: bool = False) -> Bytes | None:
-        return list(self._source.randbytes(count))
+        data = [self._source.getrandbits(8) for _ in range(count)]
+        if not self._tracked:
+            return list(data)
+        begin = self._position
+        self._position += count
+        if self._position > RANDOM_BYTES:
+            raise Unsupported(f"more than {RANDOM_BYTES} random numbers")
+        return [Sym(random_byte(begin + index), byte) for index, byte in enumerate(data)]
+
+
+@functools.cache
+def random_bytes(seed: int, count: int) -> bytes:
+    """The first of the random numbers with a seed."""
+    source = random.Random(seed)
+    return bytes(source.getrandbits(8) for _ in range(count))
 
 
 class File(Null):

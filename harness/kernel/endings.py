@@ -29,3 +29,7 @@ class Interrupted(Exception):
     def __init__(self, signal: int) -> None:
         super().__init__(signal)
         self.signal = signal
+
+
+class Unproved(Exception):
+    """Ticks of a timer cannot be proved alike."""

@@ -299,8 +299,10 @@ def _open(kernel: Kernel, path: bytes, flags: int) -> int:
         null.status = flags & _O_ACCESS
         return kernel.install(null, 0, bool(flags & _O_CLOEXEC))
     if path in (b"/dev/urandom", b"/dev/random"):
-        kernel.has_random_numbers = True
-        return kernel.install(d.Noise(int(kernel.is_disturbed)), 0, bool(flags & _O_CLOEXEC))
+        tracked = bool(kernel.memory.unwritten)
+        kernel.has_random_numbers |= not tracked
+        kernel.memory.has_read_unwritten |= tracked
+        return kernel.install(d.Noise(int(kernel.is_disturbed), tracked), 0, bool(flags & _O_CLOEXEC))
     if path in (b"/etc/localtime", b"/usr/share/zoneinfo/UTC") or path.startswith(b"/etc/ld.so"):
         return ENOENT  # then the time zone is UTC, which is what an agent is started with
     if path.startswith(_SETTINGS) and flags & _O_ACCESS == 0 and b"/../" not in path:

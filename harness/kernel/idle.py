@@ -7,7 +7,8 @@ ticks do the same as long as the conditions hold under which this one went its w
 of the wait. So nothing is assumed of a tick that was skipped: it was proved to be like the one that ran.
 
 An agent whose ticks cannot be proved to be alike is followed tick by tick, up to a bound. Behind that the clock goes to
-the last tick of the wait, in which everything that is due by then is done, and the path says `approximate`.
+the last tick of the wait, in which everything that is due by then is done, and the path says `approximate`. If that is
+known from the beginning (harness.run tries it once) nothing is proved, and the bound is a higher one.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _MOST_SKIPPED = 1 << 14
 _MOST_TICKS = 256
 _MOST_BLOCKS = 100_000
 _WORTH = 16
+# The same where nothing is tried to be proved.
+_MOST_FOLLOWED = 1024
 # How often it is tried to prove ticks alike, each time with two of them: the first shows the sizes of counters.
 _MOST_ATTEMPTS = 6
 # How often ticks are then taken for each other: first what counts becomes a term, then what was computed from it. The
@@ -59,9 +62,12 @@ class Move:
 class Idle:
     """Watches one run while the scenario waits."""
 
-    def __init__(self, kernel: Kernel, branch: Callable[[Term, bool], None]) -> None:
+    def __init__(self, kernel: Kernel, branch: Callable[[Term, bool], None], proves: bool) -> None:
         self._kernel = kernel
         self._branch = branch
+        self._proves = proves
+        self.gives_up: Callable[[], None] = lambda: None
+        """Called where ticks are skipped without proof, or no proof is tried any more."""
         self._probe: Probe | None = None
         self._origin: Resting | None = None
         """The state from which the probe began."""
@@ -80,6 +86,15 @@ class Idle:
         self._step = -1
 
     # ---------------------------------------------------------------------------------------------- for the kernel
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is known of ticks, and none is proved."""
+        return self._probe is None and self._origin is None
+
+    def follow(self, branch: Callable[[Term, bool], None]) -> None:
+        """From now on these are the decisions of another path."""
+        self._branch = branch
 
     def branch(self, condition: Term, holds: bool) -> None:
         """What the kernel itself decides, during a probe and otherwise."""
@@ -116,13 +131,17 @@ class Idle:
         self.stop()
         if kernel.outside.step != self._step:
             self._step, self._ticks, self._attempts = kernel.outside.step, 0, 0
-            self._blocks = kernel.machine.executed
+            self._blocks = self._of_others()
         now = kernel.clock.now
         period = until(due, now)
         if not isinstance(period, int) or period <= 0:
             return Move(due, deadline)
         self._ticks += 1
         repeats, self._period = period == self._period, period
+        if not self._proves:
+            if self._ticks > _MOST_FOLLOWED and repeats:
+                return self._to_the_last(capture(kernel, now, deadline).moving(due), period)
+            return Move(due, deadline)
         state = plain = capture(kernel, now, deadline)
         generality, self._generality = self._generality, 0
         if origin is not None and end is not None and _is_tick(origin, end, now, period):
@@ -137,13 +156,19 @@ class Idle:
                 if generality <= 1:
                     # Bytes of a counter may be the same numbers as those of a longer one.
                     self._sizes |= end.sizes(origin.parts_from(end, period))
-        is_enough = self._ticks > _MOST_TICKS or kernel.machine.executed - self._blocks > _MOST_BLOCKS
+        is_enough = self._ticks > _MOST_TICKS or self._of_others() - self._blocks > _MOST_BLOCKS
         if is_enough and repeats:
+            self.gives_up()
             return self._to_the_last(plain.moving(due), period)
         if self._attempts > _MOST_ATTEMPTS:
+            self.gives_up()
             return Move(due, deadline)
         self._origin = state
         return self._begin(state, due)
+
+    def _of_others(self) -> int:
+        """The blocks that other threads have run."""
+        return self._kernel.machine.executed - self._kernel.machine.own
 
     # ---------------------------------------------------------------------------------------------- probes
 
@@ -178,7 +203,7 @@ class Idle:
         if not kernel.clock.not_after(event, kernel.outside.horizon):
             return self._to_the_end(state, period)
         if not isinstance(before, int) or before >= _WORTH * period:
-            self._ticks, self._blocks = 0, kernel.machine.executed
+            self._ticks, self._blocks = 0, self._of_others()
         return Move(event, install(kernel, state, _moved(before, period)))
 
     def _to_the_end(self, state: Resting, period: int) -> Move:
@@ -192,7 +217,7 @@ class Idle:
         kernel = self._kernel
         kernel.marks[MARK] = None
         # What is left of the wait is shorter than a period: what happens in it is followed.
-        self._ticks, self._blocks = 0, kernel.machine.executed
+        self._ticks, self._blocks = 0, self._of_others()
         left = _whole(until(kernel.outside.horizon, kernel.clock.now), period, kernel.outside.longest)
         return Move(later(kernel.clock.now, left), install(kernel, state, _moved(later(left, -period), period)))
 

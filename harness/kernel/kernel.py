@@ -42,11 +42,12 @@ class Kernel:
         plan: Plan,
         values: Mapping[str, int],
         branch: Callable[[Term, bool], None],
+        proves: bool = True,
     ) -> None:
         self.snapshot = snapshot
         self.machine = machine
         self.memory = machine.memory
-        self.idle = Idle(self, branch)
+        self.idle = Idle(self, branch, proves)
         self.decide = self.idle.branch
         """Record which way a condition goes in this run."""
         rest = REST_MS * MILLISECOND
@@ -64,11 +65,20 @@ class Kernel:
         self.is_disturbed = False
         """This run is to show whether anything depends on what the agent cannot know: random numbers are others."""
         self.has_random_numbers = False
-        """Whether the agent has asked for any."""
+        """Whether the agent has asked for any that are integers here."""
         self.called_at = 0
         """Where the system call is that is being made."""
         self.waits_until: Value | None = None
         """The deadline of the call in which the agent waits, or did last."""
+        self.is_general = True
+        """Everything so far holds for all inputs that lead here; text, once printed, may hold for this one only."""
+        self.at_call: Callable[[int], None] = lambda address: None
+        """Called before the control channel's thread makes a call, with where that is, and when it has to wait in it,
+        if the call can be made again: all to come depends on nothing but what the machine and this kernel hold."""
+        self._blocked_before = self.signals.blocked
+        self._is_outermost = False
+        self._resumed: tuple[Value | None] | None = None
+        """The deadline of a call that was resumed when it had to wait."""
         self.table: dict[int, d.Description] = {}
         self.closed_by_exec: set[int] = set()
         """The descriptors with FD_CLOEXEC."""
@@ -151,6 +161,39 @@ class Kernel:
 
     # ---------------------------------------------------------------------------------------------- calls
 
+    def arrive(self, address: int, kind: str) -> int:
+        """`special`, for the control channel's thread outside of any function that is run as a whole."""
+        if kind == "Ijk_Sys_syscall":
+            if self._resumed is None and self.idle.is_plain:
+                self.at_call(address - 2)
+            self._blocked_before = self.signals.blocked
+            self._is_outermost = True
+        try:
+            return self.special(address, kind)
+        finally:
+            self._is_outermost = False
+
+    def goes_on(self, branch: Callable[[Term, bool], None], values: Mapping[str, int]) -> None:
+        """The state is that of another run: from now on it is this one's."""
+        self.idle.follow(branch)
+        self.outside.follow(values)
+
+    def cannot_repeat(self) -> None:
+        """The call that is being made has changed something: made again, it would be another one."""
+        self._is_outermost = False
+
+    def _rest(self, deadline: Value | None) -> None:
+        """The control channel's thread waits, and nothing else happens at this time."""
+        if not self._is_outermost or not self.idle.is_plain:
+            return
+        inside, self.signals.blocked = self.signals.blocked, self._blocked_before
+        self._resumed, self._is_outermost = (deadline,), False
+        try:
+            self.at_call(self.called_at)
+        finally:
+            self.signals.blocked = inside
+            self._resumed, self._is_outermost = None, True
+
     def special(self, address: int, kind: str) -> int:
         """What the machine calls where a block ends in something other than a jump; gives the address to go on at."""
         if kind == "Ijk_Sys_syscall":
@@ -232,6 +275,8 @@ class Kernel:
         if self.threads.current is not None:
             return self.threads.block(ready, deadline)
         clock, outside = self.clock, self.outside
+        if self._resumed is not None:
+            (deadline,), self._resumed = self._resumed, None
         while True:
             if ready():
                 return True
@@ -243,6 +288,7 @@ class Kernel:
             if outside.is_passing and self.threads.run_ready():
                 continue
             deadline = self.waits_until = self.idle.rests(deadline)
+            self._rest(deadline)
             earliest = deadline
             for due in self._deadlines():
                 if earliest is None or clock.not_after(due, earliest):

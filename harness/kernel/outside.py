@@ -115,6 +115,10 @@ class Outside:
         """Shown everything that goes out; what it gives is what goes."""
         self.before_step: Callable[[], None] = lambda: None
 
+    def follow(self, values: Mapping[str, int]) -> None:
+        """From now on the scenario goes on with these inputs."""
+        self._values = values
+
     # ---------------------------------------------------------------------------------------------- going in
 
     def next_step(self) -> None:

@@ -33,6 +33,7 @@ def _receive(kernel: Kernel, number: int, count: int, flags: int) -> list[Value]
     data = read_from(kernel, number, count, wait, bool(flags & _MSG_PEEK))
     if flags & _MSG_WAITALL and not flags & _MSG_PEEK and isinstance(description, d.Stream | d.PipeEnd):
         while isinstance(data, list) and len(data) < count:
+            kernel.cannot_repeat()
             more = read_from(kernel, number, count - len(data), wait)
             if not isinstance(more, list) or not more:
                 break

@@ -71,6 +71,10 @@ class Machine:
         self._behind: dict[int, Block] = {}
         self._covered: set[int] = set()
         self.executed = 0
+        """Blocks of this run so far."""
+        self.own = 0
+        """Those of them that `run` did not execute inside another `run`."""
+        self._depth = 0
         self.decisions: Decisions | None = None
         self.clock: Callable[[], int] = lambda: 0
         m = self.memory
@@ -91,7 +95,7 @@ class Machine:
     def reset(self, registers: list[Value], unwritten: range = range(0)) -> None:
         self.registers[:] = registers
         self.memory.reset(unwritten)
-        self.executed = 0
+        self.executed = self.own = 0
 
     def hook(self, address: int, function: Callable[[], Value]) -> None:
         """Run `function` in place of the code at `address`: a whole function of the agent, which then returns."""
@@ -159,17 +163,26 @@ class Machine:
         It ends by an exception: of `special`, a Fault, a Trap, Unsupported or BlockLimit.
         """
         get = self.blocks.get
-        count = 0
+        count = counted = 0
         ip: Any = address
+        depth, self._depth = self._depth, self._depth + 1
         try:
-            for count in range(most_blocks):  # noqa: B007
+            for count in range(most_blocks):
                 block = get(ip)
                 if block is None:
+                    self._add(count - counted, depth)
+                    counted = count
                     block = self._arrive(ip, special)
                 ip = block()
             raise BlockLimit(f"{most_blocks} blocks without an end")
         finally:
-            self.executed += count
+            self._add(count - counted, depth)
+            self._depth = depth
+
+    def _add(self, blocks: int, depth: int) -> None:
+        self.executed += blocks
+        if depth == 0:
+            self.own += blocks
 
     def follow(self, address: Any, special: Callable[[int, str], int]) -> Any:
         """Execute the one block that comes next, and give what comes after it."""

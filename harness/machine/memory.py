@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from harness.machine.ends import Fault
@@ -29,8 +30,25 @@ NO_ACCESS = "-"
 # What the map of a page says of a byte that is not just an integer.
 _TERM, _UNWRITTEN = 1, 2
 
+# About what Python takes for one byte that is a term.
+_SYMBOL_SIZE = 100
+
 # A page of the snapshot with its permissions ("r", "w", "x" as in /proc/PID/maps), or None where nothing is mapped.
 PageSource = Callable[[int], tuple[bytes, str] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryState:
+    """All that a run has changed in its memory, at one moment."""
+
+    mapped: dict[int, str]
+    written: dict[int, bytes]
+    symbols: dict[int, tuple[Term, int]]
+    symbolic_pages: dict[int, bytes]
+    unwritten: range
+    has_read_unwritten: bool
+    size: int
+    """The bytes that this takes and an earlier state does not."""
 
 
 class Memory:
@@ -73,6 +91,47 @@ class Memory:
             first, behind = (min(max(at - page * PAGE, 0), PAGE) for at in (unwritten.start, unwritten.stop))
             shadow = self.symbolic_pages[page] = bytearray(PAGE)
             shadow[first:behind] = bytes([_UNWRITTEN]) * (behind - first)
+
+    def save(self, earlier: MemoryState | None) -> MemoryState:
+        """What this run has changed so far; it shares with an earlier state what has stayed the same since."""
+        known: dict[int, bytes] = earlier.written if earlier is not None else {}
+        written, size = {}, 0
+        for page, content in self.written.items():
+            same = known.get(page)
+            if same is None or same != content:
+                same = bytes(content)
+                size += PAGE
+            written[page] = same
+        symbols = self.symbols
+        if earlier is not None and earlier.symbols == symbols:
+            symbols = earlier.symbols
+        else:
+            size += _SYMBOL_SIZE * len(symbols)
+            symbols = dict(symbols)
+        shadows = {page: bytes(shadow) for page, shadow in self.symbolic_pages.items()}
+        size += PAGE * len(shadows)
+        return MemoryState(
+            dict(self.mapped), written, symbols, shadows, self.unwritten, self.has_read_unwritten, size
+        )  # fmt: skip
+
+    def restore(self, state: MemoryState, change: Callable[[Term], int | None]) -> None:
+        """Everything as it was then; `change` gives what a term is worth now, or None if that is the same as then."""
+        if any("x" in self._frozen_permissions(page) for page in state.mapped) and self.on_code_change is not None:
+            self.on_code_change()
+        self.reset()
+        self.mapped.update(state.mapped)
+        self.written.update((page, bytearray(content)) for page, content in state.written.items())
+        self.symbols.update(state.symbols)
+        self.symbolic_pages.update((page, bytearray(shadow)) for page, shadow in state.symbolic_pages.items())
+        self.unwritten, self.has_read_unwritten = state.unwritten, state.has_read_unwritten
+        for address, (term, index) in state.symbols.items():
+            value = change(term)
+            if value is not None:
+                self.written[address >> 12][address & 4095] = value >> 8 * index & 0xFF
+
+    def _frozen_permissions(self, page: int) -> str:
+        base = self._base(page)
+        return base[1] if base is not None else ""
 
     def _seen(self) -> tuple[dict[int, Any], ...]:
         return (
@@ -477,4 +536,4 @@ def _runs(term: Term) -> Callable[[int], tuple[Term, int]]:
     return table.__getitem__
 
 
-__all__ = ["NO_ACCESS", "PAGE", "Fault", "Memory", "PageSource"]
+__all__ = ["NO_ACCESS", "PAGE", "Fault", "Memory", "MemoryState", "PageSource"]

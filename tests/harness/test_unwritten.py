@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.frozen import Snapshot
-from harness.marks import unwritten_byte, unwritten_in
+from harness.kernel.descriptions import random_bytes
+from harness.marks import random_byte, unwritten_byte, unwritten_in
 from harness.unwritten import Unwritten
 from soft.solve import terms as t
 from tests.harness.kernel import lab
@@ -37,6 +38,27 @@ def test_a_term_gets_the_bytes_that_are_there(snapshot: Snapshot) -> None:
     assert there is not None
     assert unwritten.known(t.add(X, unwritten_byte(5))) is t.add(X, t.const(there[0], 8))
     assert unwritten.known(X) is X
+
+
+def test_a_term_that_is_the_same_with_other_bytes_does_not_matter(snapshot: Snapshot) -> None:
+    unwritten = Unwritten(snapshot)
+    there = snapshot.read(unwritten.place.start, 1)
+    assert there is not None
+    neither = next(byte for byte in range(256) if byte not in (there[0], unwritten.others[0]))
+    byte = unwritten_byte(0)
+    assert unwritten.matters(byte)
+    assert unwritten.matters(t.eq(byte, t.const(there[0], 8)))
+    assert not unwritten.matters(t.eq(byte, t.const(neither, 8)))
+    assert unwritten.matters(t.add(X, byte))
+    assert not unwritten.matters(X)
+
+
+def test_random_numbers_are_such_bytes(snapshot: Snapshot) -> None:
+    unwritten = Unwritten(snapshot)
+    seed = t.concat(*(random_byte(number) for number in range(8)))
+    assert unwritten.known(seed) is t.const(int.from_bytes(random_bytes(0, 8), "big"), 64)
+    assert unwritten.matters(seed)
+    assert not unwritten.matters(t.eq(seed, t.const(0, 64)))
 
 
 def test_the_bytes_in_a_term_are_found() -> None:

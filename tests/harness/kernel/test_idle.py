@@ -142,6 +142,7 @@ def test_skipped_or_not_is_the_same(experiment: str, monkeypatch: pytest.MonkeyP
 
 def test_what_cannot_be_proved_idle_is_bounded_and_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(idle, "_MOST_TICKS", 30)
+    monkeypatch.setattr(idle, "_MOST_FOLLOWED", 30)
     bundle, progress = explore("gambling", tmp_path)
     assert len(bundle.paths) == 32
     assert progress.marks == Counter(mark for path in bundle.paths for mark in path.marks)
@@ -149,3 +150,9 @@ def test_what_cannot_be_proved_idle_is_bounded_and_says_so(monkeypatch: pytest.M
     assert progress.blocks < 32 * 2000
     for path in bundle.paths:
         assert (idle.MARK in path.marks) == (path.witness[WAIT] >= 310)
+
+
+def test_what_cannot_be_proved_idle_is_followed(tmp_path: Path) -> None:
+    bundle, _ = explore("gambling", tmp_path, most=3000)
+    assert len(bundle.paths) >= 300
+    assert idle.MARK not in marks(bundle)
