@@ -24,6 +24,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from soft.user_cache import user_cache
+
 SOURCE = Path(__file__).with_name("clock.c")
 REAL_TIME, MOVED_CLOCK = "real time", "moved clock"
 # An agent has rested for so long when a scenario begins, under the model too. What it does within milliseconds of what
@@ -80,9 +82,8 @@ def library() -> Path | None:
 
 def _places() -> Iterator[Path]:
     """Where the library may be kept: the user's cache, else a directory for the life of this process."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME")
-    if home:
-        yield (Path(home) if os.environ.get("XDG_CACHE_HOME") else Path(home) / ".cache") / "soft"
+    if place := user_cache():
+        yield place
     yield Path(_own_directory().name)
 
 
