@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path as FilePath
 
 from harness.explorer import Limits, Progress, explore
 from harness.frozen import Snapshot
-from harness.machine.compiler import MOST_CODE, lift
 from harness.path import Job
 from harness.resume import frontier
 from harness.run import Runner
@@ -124,20 +123,13 @@ class Exploration:
             "jobs": self._jobs,
         }
 
-    def _coverage(self, covered: Set[int]) -> float:
+    def _coverage(self, covered: Mapping[int, int]) -> float:
         """The share of the agent's own code (not that of its libraries) that ran."""
-        name = self._snapshot.executable
-        own = [
-            region for region in self._snapshot.regions
-            if "x" in region.permissions and region.content and name and region.name.endswith(name)
-        ]  # fmt: skip
+        own = self._snapshot.own_code
         ran: set[int] = set()
         for region in own:
-            for address in covered:
+            for address, size in covered.items():
                 if region.start <= address < region.end:
-                    assert region.content is not None
-                    offset = address - region.start
-                    block = lift(region.content[offset : offset + MOST_CODE], address)
-                    ran.update(range(address, address + (block.size if block is not None else 0)))
+                    ran.update(range(address, min(address + size, region.end)))
         total = sum(region.end - region.start for region in own)
         return len(ran) / total if total else 0.0

@@ -42,8 +42,8 @@ class Progress:
     queries: int = 0
     kept: int = 0
     seconds: float = 0.0
-    covered: set[int] = field(default_factory=set)
-    """The addresses of blocks that ran."""
+    covered: dict[int, int] = field(default_factory=dict)
+    """The addresses of blocks that ran, and how many bytes each has."""
     unsupported: Counter[str] = field(default_factory=Counter)
     marks: Counter[str] = field(default_factory=Counter)
     given_up: Counter[str] = field(default_factory=Counter)

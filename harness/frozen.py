@@ -152,6 +152,15 @@ class Snapshot:
     def control(self) -> Descriptor:
         return next(each for each in self.descriptors.values() if each.kind == "control")
 
+    @property
+    def own_code(self) -> tuple[Region, ...]:
+        """The mappings of the agent's own code, not that of its libraries."""
+        name = self.executable
+        return tuple(
+            region for region in self.regions
+            if "x" in region.permissions and region.content and name and region.name.endswith(name)
+        )  # fmt: skip
+
     def region_at(self, address: int) -> Region | None:
         index = bisect.bisect_right(self._starts, address) - 1
         if index >= 0 and address < self.regions[index].end:

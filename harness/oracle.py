@@ -74,7 +74,7 @@ class StockMachine(Machine):
             return target if kind in PLAIN_JUMPS else (target, kind)
 
         self.blocks[address] = block
-        self._covered.add(address)
+        self._covered[address] = irsb.size
         return block
 
     def _show_registers(self) -> None:

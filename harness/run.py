@@ -17,6 +17,7 @@ from harness.kernel.kernel import Kernel
 from harness.kernel.outside import Plan
 from harness.kernel.threads import registers_of
 from harness.library import install
+from harness.machine.cache import program_cache
 from harness.machine.ends import BlockLimit, Fault, Trap, Unsupported
 from harness.machine.machine import Machine
 from harness.machine.values import Sym
@@ -87,7 +88,7 @@ class Runner:
 
     def make_machine(self, snapshot: Snapshot) -> Machine:
         """What executes the agent's code."""
-        return Machine(snapshot.page)
+        return Machine(snapshot.page, program_cache(region.content or b"" for region in snapshot.own_code))
 
     @property
     def kernel(self) -> Kernel:

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -30,8 +30,8 @@ class Report:
     outcome: Outcome | None
     queries: int = 0
     kept: int = 0
-    covered: tuple[int, ...] = ()
-    """The addresses of blocks that ran for the first time."""
+    covered: Mapping[int, int] = field(default_factory=dict)
+    """The addresses of blocks that ran for the first time, and how many bytes each has."""
 
 
 class Crew(Protocol):
@@ -59,14 +59,17 @@ class Meter:
         self._blocks: set[int] = set()
 
     def report(self, job: Job) -> Report:
-        outcome = self._runner.run(job)
+        machine = self._runner.machine
+        try:
+            outcome = self._runner.run(job)
+        finally:
+            machine.keep()  # now: a worker is killed when there is nothing more to do
         feasibility = self._runner.feasibility
         queries, kept = feasibility.queries - self._queries, feasibility.kept - self._kept
         self._queries, self._kept = feasibility.queries, feasibility.kept
-        covered = self._runner.machine.covered()
-        fresh: tuple[int, ...] = ()
-        if len(covered) > len(self._blocks):
-            fresh = tuple(covered - self._blocks)
+        fresh: Mapping[int, int] = {}
+        if len(machine.covered()) > len(self._blocks):
+            fresh = {address: size for address, size in machine.covered().items() if address not in self._blocks}
             self._blocks.update(fresh)
         return Report(job, outcome, queries, kept, fresh)
 

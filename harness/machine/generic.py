@@ -10,16 +10,25 @@ from typing import Any
 
 from harness.machine.ends import Unsupported
 from harness.machine.layout import CONDITION_CALLS, PLAIN_JUMPS, RIP, constant
-from harness.machine.operations import WIDTHS, operation
+from harness.machine.operations import WIDTHS, Operation, operation
+
+
+def operation_name(op: str) -> str:
+    """The name of a VEX operation in a text."""
+    return f"{op}_"
+
+
+def named_operation(name: str) -> Operation | None:
+    """The operation that has this name in a text, if it is an operation's."""
+    return operation(name[:-1]) if name.startswith("Iop_") else None
 
 
 class Generic:
-    """Writes one block. Temporaries are named t0, t1… as in VEX."""
+    """Writes one block. Temporaries are named t0, t1… as in VEX, and operations as `operation_name` says."""
 
-    def __init__(self, block: Any, namespace: dict[str, Any]) -> None:
+    def __init__(self, block: Any) -> None:
         self._block = block
         self._types = block.tyenv
-        self._namespace = namespace
         self._lines: list[str] = []
 
     def write(self, first: int = 0) -> list[str]:
@@ -192,10 +201,8 @@ class Generic:
             meaning = operation(e.op)
         except Unsupported as problem:
             return f"dirty({str(problem)!r}, [])"
-        name = f"{e.op}_"
-        self._namespace[name] = meaning
         if e.op.startswith("Iop_DivMod"):
             self._lines.append(f"division({e.op!r}, {', '.join(arguments)})")
         apply = {1: "apply1", 2: "apply2"}.get(len(arguments), "apply")
-        slow = f"{apply}({name}, {', '.join(arguments)})"
+        slow = f"{apply}({operation_name(e.op)}, {', '.join(arguments)})"
         return self._guarded(meaning.expression.format(*arguments), slow, [a for a in arguments if a[0] == "t"])

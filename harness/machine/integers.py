@@ -63,11 +63,10 @@ def _truth(condition: str) -> Text:
 class Integers:
     """Writes one block, of the VEX statements at `address`."""
 
-    def __init__(self, block: Any, address: int, namespace: dict[str, Any]) -> None:
+    def __init__(self, block: Any, address: int) -> None:
         self._block = block
         self._address = address
         self._types = block.tyenv
-        self._namespace = namespace
         self._lines: list[str] = []
         self._names = 0
         self._temporaries: dict[int, Text] = {}

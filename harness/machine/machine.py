@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, Protocol
 
+from harness.machine.cache import Cache
 from harness.machine.compiler import MOST_CODE, REGISTER_SLOTS, REGISTERS, Block, Compiler
 from harness.machine.ends import BlockLimit, Fault, Trap, Unsupported
 from harness.machine.memory import PAGE, Memory, PageSource
@@ -60,7 +61,8 @@ class Decisions(Protocol):
 class Machine:
     """`run` executes until something other than a jump happens, and leaves it to `special` to say where to go on."""
 
-    def __init__(self, source: PageSource) -> None:
+    def __init__(self, source: PageSource, cache: Cache | None = None) -> None:
+        self._cache = cache or Cache()
         self.registers: list[Value] = [0] * REGISTER_SLOTS
         self.memory = Memory(source)
         self.memory.on_symbolic_address = self._symbolic_address
@@ -69,7 +71,7 @@ class Machine:
         self.blocks: dict[int, Block] = {_BACK: _returned}
         self._hooks: dict[int, Block] = {_BACK: _returned}
         self._behind: dict[int, Block] = {}
-        self._covered: set[int] = set()
+        self._covered: dict[int, int] = {}
         self.executed = 0
         """Blocks of this run so far."""
         self.own = 0
@@ -78,7 +80,7 @@ class Machine:
         self.decisions: Decisions | None = None
         self.clock: Callable[[], int] = lambda: 0
         m = self.memory
-        self._merger = Merger(self.registers, m, self._code)
+        self._merger = Merger(self.registers, m, self._code, self._cache)
         self._compiler = Compiler(
             {
                 "R": self.registers,
@@ -89,7 +91,8 @@ class Machine:
                 "division": self._division,
                 "dirty": self._dirty,
                 "compare_and_swap": self._compare_and_swap,
-            }
+            },
+            self._cache,
         )
 
     def reset(self, registers: list[Value], unwritten: range = range(0)) -> None:
@@ -220,15 +223,19 @@ class Machine:
         assert self.decisions is not None
         return self.decisions.pin(value)
 
-    def covered(self) -> set[int]:
-        """The addresses of all blocks that were executed, in any run so far."""
+    def covered(self) -> Mapping[int, int]:
+        """The addresses of all blocks that were executed, in any run so far, and how many bytes each has."""
         return self._covered
+
+    def keep(self) -> None:
+        """Have what was compiled for the next exploration, too."""
+        self._cache.save()
 
     def _compile(self, address: int) -> Block:
         code = self._code(address)
-        block = self._compiler.compile(code, address)
+        block, size = self._compiler.compile(code, address)
         self.blocks[address] = block
-        self._covered.add(address)
+        self._covered[address] = size
         return block
 
     def _code(self, address: int) -> bytes:

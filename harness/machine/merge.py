@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from harness.machine.cache import Cache
 from harness.machine.compiler import REGISTER_SLOTS, Block, Compiler, lift
 from harness.machine.ends import Fault, Trap, Unsupported
 from harness.machine.memory import Memory
@@ -44,10 +45,11 @@ class _Shape:
 class Merger:
     """Merges the short branches of one machine."""
 
-    def __init__(self, registers: list[Value], memory: Memory, code: Callable[[int], bytes]) -> None:
+    def __init__(self, registers: list[Value], memory: Memory, code: Callable[[int], bytes], cache: Cache) -> None:
         self._real = registers
         self._memory = memory
         self._code = code
+        self._cache = cache
         self._registers: list[Value] = [0] * REGISTER_SLOTS
         self._stored: dict[int, Value] = {}
         self._shapes: dict[tuple[int, int], _Shape | None] = {}
@@ -59,7 +61,8 @@ class Merger:
                 **{f"load{size}": self._fixed_load(size) for size in (1, 2, 4, 8)},
                 **{f"store{size}": self._fixed_store(size) for size in (1, 2, 4, 8)},
                 **dict.fromkeys(("decide", "fork", "division", "dirty", "compare_and_swap"), self._refuse),
-            }
+            },
+            cache,
         )
 
     def forget(self) -> None:
@@ -109,38 +112,20 @@ class Merger:
         code = self._code(start)
         if start < join <= start + _MOST_BYTES:
             code = code[: join - start]
-        block = self._simple(code, start)
-        if block is None or block.next.con.value != join:
+        if self._target(code, start) != join:
             return None
-        return self._compiler.whole(block, f"side {start:#x}")
-
-    def _read_at(self, start: int) -> frozenset[int]:
-        """The registers that a block reads before it writes them."""
-        block = lift(self._code(start), start)
-        read: set[int] = set()
-        written: set[int] = set()
-        for statement in block.statements if block is not None else ():
-            if statement.tag == "Ist_WrTmp" and statement.data.tag == "Iex_Get":
-                read.add(statement.data.offset // 8)
-            elif statement.tag == "Ist_Put":
-                written |= {statement.offset // 8} - read
-        return frozenset(read - written)
+        return self._compiler.whole(code, start)
 
     def _jumps_to(self, start: int) -> int | None:
-        block = self._simple(self._code(start), start)
-        return int(block.next.con.value) if block is not None else None
+        return self._target(self._code(start), start)
 
-    def _simple(self, code: bytes, start: int) -> Any:
-        block = lift(code, start)
-        if (
-            block is None
-            or block.jumpkind != "Ijk_Boring"
-            or block.next.tag != "Iex_Const"
-            or block.instructions > _MOST_INSTRUCTIONS
-            or any(statement.tag not in _SIMPLE for statement in block.statements)
-        ):
-            return None
-        return block
+    def _target(self, code: bytes, start: int) -> int | None:
+        """Where a block leads that may be a side; None if it may not."""
+        return self._cache.get("target", start, code, lambda: _target(code, start))
+
+    def _read_at(self, start: int) -> frozenset[int]:
+        code = self._code(start)
+        return self._cache.get("read", start, code, lambda: _registers_read(code, start))
 
     # ---------------------------------------------------------------------------------------------- both sides
 
@@ -215,6 +200,32 @@ class Merger:
 
     def _fixed_store(self, size: int) -> Callable[[Value, Value], None]:
         return lambda address, value: self._store(address, value, size)
+
+
+def _target(code: bytes, start: int) -> int | None:
+    block = lift(code, start)
+    if (
+        block is None
+        or block.jumpkind != "Ijk_Boring"
+        or block.next.tag != "Iex_Const"
+        or block.instructions > _MOST_INSTRUCTIONS
+        or any(statement.tag not in _SIMPLE for statement in block.statements)
+    ):
+        return None
+    return int(block.next.con.value)
+
+
+def _registers_read(code: bytes, start: int) -> frozenset[int]:
+    """The registers that a block reads before it writes them."""
+    block = lift(code, start)
+    read: set[int] = set()
+    written: set[int] = set()
+    for statement in block.statements if block is not None else ():
+        if statement.tag == "Ist_WrTmp" and statement.data.tag == "Iex_Get":
+            read.add(statement.data.offset // 8)
+        elif statement.tag == "Ist_Put":
+            written |= {statement.offset // 8} - read
+    return frozenset(read - written)
 
 
 def _same(a: Value, b: Value) -> bool:

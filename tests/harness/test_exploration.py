@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.explorer import Limits, Progress
+from harness.machine import cache, compiler, merge
 from soft.bundle import files
 from soft.bundle.check import check
 from soft.bundle.model import Bundle
@@ -78,6 +80,49 @@ def test_a_table_of_numbers_is_one_path_and_one_of_pointers_several(tmp_path: Pa
 def test_a_length_is_no_branch(tmp_path: Path) -> None:
     manifest, _ = toy.explore("lengths", tmp_path)
     assert manifest.counts.paths <= 8
+
+
+# ------------------------------------------------------------------------------------------------ explored before
+
+
+def files_of(directory: Path) -> dict[str, bytes]:
+    """A bundle's files, but for what differs from time to time."""
+    found = {path.name: path.read_bytes() for path in directory.iterdir()}
+    manifest = json.loads(found.pop(files.MANIFEST))
+    for name in ("seconds", "paths_per_second", "blocks_per_second"):
+        del manifest["statistics"][name]
+    return {**found, files.MANIFEST: json.dumps(manifest).encode()}
+
+
+@pytest.mark.parametrize("experiment", ["branches", "tables", "lengths"])
+def test_the_second_exploration_lifts_nothing_and_finds_the_same(
+    experiment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("SOFT_CACHE", "off")
+    toy.explore(experiment, tmp_path / "without")
+    assert not (tmp_path / "cache").exists()
+    monkeypatch.delenv("SOFT_CACHE")
+    toy.explore(experiment, tmp_path / "first")
+
+    def no_lifting(code: bytes, address: int) -> None:
+        raise AssertionError("a block is lifted")
+
+    for module in (compiler, merge):
+        monkeypatch.setattr(module, "lift", no_lifting)
+    toy.explore(experiment, tmp_path / "second")
+    without, first, second = (files_of(tmp_path / name) for name in ("without", "first", "second"))
+    assert without == first == second
+
+
+def test_workers_share_what_was_compiled(whole: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "_PATIENCE", 60)  # on a busy machine, too, one has to wait for the other
+    for name in ("first", "second"):
+        _, progress = toy.explore("branches", tmp_path / name, jobs=2)
+        assert toy.paths(tmp_path / name) == toy.paths(whole)
+        assert progress.covered
+        monkeypatch.setattr(compiler, "lift", lambda code, address: os.kill(os.getpid(), signal.SIGKILL))
 
 
 # ------------------------------------------------------------------------------------------------ more than one process

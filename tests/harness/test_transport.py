@@ -60,7 +60,7 @@ def test_a_term_is_sent_once(term: Term) -> None:
 def test_reports(ends: Ends) -> None:
     x = Payload((b"ab",))
     outcome = Outcome({"x": 1}, (), (Message(0, x), Crash(1, "SIGSEGV")), (Job({"x": 2}, fork=Fork((), ())),), 7)
-    report = Report(Job({"x": 1}), outcome, 1, 2, (0x1000,))
+    report = Report(Job({"x": 1}), outcome, 1, 2, {0x1000: 5})
     here, there = ends
     there.send(report)
     here.send("the other way")

@@ -21,7 +21,9 @@ class Numbers:
 
     def __init__(self, deadly: Callable[[int], bool] = lambda number: False) -> None:
         self.feasibility = SimpleNamespace(queries=0, kept=0)
-        self.machine = SimpleNamespace(covered=lambda: set(range(self.feasibility.queries)))
+        self.machine = SimpleNamespace(
+            covered=lambda: dict.fromkeys(range(self.feasibility.queries), 4), keep=lambda: None
+        )
         self._deadly = deadly
 
     def run(self, job: Job) -> Outcome:
@@ -94,4 +96,4 @@ def test_what_a_worker_did_is_counted_by_job() -> None:
         crew.submit(Job({"n": number}))
     reports = [crew.collect(0)[0] for _ in range(3)]
     assert [report.queries for report in reports] == [1, 1, 1]
-    assert [report.covered for report in reports] == [(0,), (1,), (2,)]
+    assert [report.covered for report in reports] == [{0: 4}, {1: 4}, {2: 4}]

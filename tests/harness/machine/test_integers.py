@@ -47,7 +47,7 @@ def test_simplified_operations_compute_the_same(op: str) -> None:
 
 
 def lines(code: str) -> list[str]:
-    return Integers(lift(bytes.fromhex(code), 0x1000), 0x1000, {}).write()
+    return Integers(lift(bytes.fromhex(code), 0x1000), 0x1000).write()
 
 
 def test_a_comparison_and_its_branch_are_one_condition() -> None:

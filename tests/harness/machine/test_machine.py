@@ -178,11 +178,11 @@ def test_coverage_is_the_blocks_that_ran() -> None:
     m = machine("85 ff 74 02 0f 05 0f 0b")  # test edi, edi; je +2; syscall; ud2
     with pytest.raises(Trap):
         run(m)
-    assert m.covered() == {CODE, CODE + 6}
+    assert m.covered() == {CODE: 4, CODE + 6: 2}
     m.registers[REGISTERS["rdi"]] = 1
     with pytest.raises(Called):
         run(m)
-    assert m.covered() == {CODE, CODE + 4, CODE + 6}
+    assert m.covered() == {CODE: 4, CODE + 4: 2, CODE + 6: 2}
 
 
 def test_a_hook_runs_in_place_of_a_function() -> None:
