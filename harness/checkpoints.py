@@ -7,8 +7,8 @@ the same path as if it had begun at the freeze: nothing may be different but how
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +17,11 @@ from harness.kernel.state import KernelState
 from harness.machine.machine import Machine
 from harness.machine.memory import MemoryState
 from harness.machine.values import Sym, Value, make
-from harness.path import Path, PathState
+from harness.path import Decision, Path, PathState
 from soft.solve.evaluate import evaluate
 from soft.solve.terms import Term
 
-# What all checkpoints of a process may take; the ones that were not used for the longest time go first.
+# What all checkpoints of a process may take.
 _MOST_BYTES = 192 << 20
 # A guess at what a checkpoint takes besides memory pages.
 _BASE_SIZE = 50_000
@@ -84,10 +84,6 @@ class Checkpoint:
         self.kernel.goes_on(path.branch, witness)
         return self.kernel
 
-    @property
-    def size(self) -> int:
-        return _BASE_SIZE + self.memory.size
-
 
 @dataclass(slots=True)
 class _Node:
@@ -97,10 +93,33 @@ class _Node:
     condition: Term | None = None
     children: dict[Term, _Node] = field(default_factory=dict)
     checkpoint: Checkpoint | None = None
+    wanted: int = 0
+    """How many inputs are known that go on from here."""
+    is_new: bool = False
+    """The run that left the checkpoint is under way: it is taken to be wanted until that run shows its alternatives."""
+
+    @property
+    def before(self) -> _Node | None:
+        """The one with the checkpoint before this one."""
+        node = self.parent
+        while node is not None and node.checkpoint is None:
+            node = node.parent
+        return node
+
+    @property
+    def worth(self) -> int:
+        """How many blocks more would be executed without the checkpoint."""
+        assert self.checkpoint is not None
+        before = self.before
+        earlier = before.checkpoint.executed if before is not None and before.checkpoint is not None else 0
+        return (self.wanted + self.is_new) * (self.checkpoint.executed - earlier)
 
 
 class Checkpoints:
-    """Those of one process, by the decisions that lead to them."""
+    """Those of one process, by the decisions that lead to them.
+
+    Where they take more than they may, those go that save the least: a path then begins a bit earlier.
+    """
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._root = _Node()
@@ -108,9 +127,14 @@ class Checkpoints:
         self.size = 0
         """The bytes that they take, about."""
         self._used: OrderedDict[int, _Node] = OrderedDict()
+        self._new: list[_Node] = []
+        self._parts: Counter[int] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._used)
 
     def find(self, values: Mapping[str, int]) -> Checkpoint | None:
-        """The last one that an input leads to."""
+        """The last one that an input leads to. It is wanted once less from now on."""
         node: _Node | None = self._root if self._used else None
         best: _Node | None = None
         evaluated: dict[Term, int] = {}
@@ -120,31 +144,65 @@ class Checkpoints:
             node = next((n for c, n in node.children.items() if evaluate(c, values, evaluated)), None)
         if best is None:
             return None
+        best.wanted = max(0, best.wanted - 1)
         self._used.move_to_end(id(best))
         return best.checkpoint
 
     def add(self, checkpoint: Checkpoint) -> None:
-        """Keep one, in place of an earlier one with the same decisions."""
+        """Keep one of the run that is under way, in place of an earlier one with the same decisions."""
         node = self._root
         for decision in checkpoint.path.decisions:
             child = node.children.get(decision.condition)
             if child is None:
                 child = node.children[decision.condition] = _Node(node, decision.condition)
             node = child
-        self._forget(node)
-        node.checkpoint = checkpoint
+        if node.checkpoint is not None:
+            self._forget(node)
+        node.checkpoint, node.is_new = checkpoint, True
+        self._new.append(node)
         self._used[id(node)] = node
-        self.size += checkpoint.size
+        self._count(checkpoint, 1)
         while self.size > self._most_bytes and len(self._used) > 1:
-            oldest = next(iter(self._used.values()))
-            self._forget(oldest)
-            self._prune(oldest)
+            least = min((each for each in self._used.values() if each is not node), key=lambda each: each.worth)
+            self._forget(least)
+            if (before := least.before) is not None:
+                before.wanted += least.wanted
+            least.wanted = 0
+            self._prune(least)
+
+    def settle(self, decisions: Sequence[Decision], shared: Iterable[int]) -> None:
+        """The run is over: inputs are known that share so many of its decisions each."""
+        for node in self._new:
+            node.is_new = False
+        self._new.clear()
+        nodes = [self._root]
+        for decision in decisions:
+            child = nodes[-1].children.get(decision.condition)
+            if child is None:
+                break
+            nodes.append(child)
+        for number in shared if self._used else ():
+            last = nodes[min(number, len(nodes) - 1)]
+            start = last if last.checkpoint is not None else last.before
+            if start is not None:
+                start.wanted += 1
 
     def _forget(self, node: _Node) -> None:
-        if node.checkpoint is not None:
-            self.size -= node.checkpoint.size
-            node.checkpoint = None
-            del self._used[id(node)]
+        assert node.checkpoint is not None
+        self._count(node.checkpoint, -1)
+        node.checkpoint, node.is_new = None, False
+        del self._used[id(node)]
+
+    def _count(self, checkpoint: Checkpoint, by: int) -> None:
+        """What a checkpoint shares with others takes its place only once."""
+        self.size += by * _BASE_SIZE
+        for part, size in checkpoint.memory.parts():
+            before = self._parts[part]
+            after = self._parts[part] = before + by
+            if not before or not after:
+                self.size += by * size
+            if not after:
+                del self._parts[part]
 
     def _prune(self, node: _Node) -> None:
         """Take away a node that leads nowhere."""

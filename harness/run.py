@@ -153,12 +153,13 @@ class Runner:
             inside = normalise([*kernel.outside.all_events(choose), *ending], self.scenario.openflow)
             trace = map_terms(map_terms(inside, path.written), pieces.outside)
         alternatives = tuple(path.alternatives())
+        self._checkpoints.settle(path.decisions, [job.bound - (not job.taken) for job in alternatives])
         conditions: tuple[Term, ...] = ()
         marks = {**kernel.marks, **path.marks}
         if unsupported is None:
             conditions = tuple(map(pieces.outside, path.conditions()))
             self._runs += 1
-            if not tracks or path.needs_written or kernel.has_random_numbers or self._is_sample():
+            if not tracks or path.needs_written or kernel.has_random_numbers or self._is_sample(witness):
                 verdict = self._repeat(witness, trace)
                 if verdict == UNSTABLE:
                     marks[UNSTABLE] = None
@@ -176,8 +177,10 @@ class Runner:
             hints=hints,
         )
 
-    def _is_sample(self) -> bool:
-        """Whether a run that has no need to be repeated is."""
+    def _is_sample(self, witness: Mapping[str, int]) -> bool:
+        """Whether a run that has no need to be repeated is. Without an input there are no terms to be checked."""
+        if not witness:
+            return False
         self._not_repeated += 1
         if self._runs > _FIRST_REPEATED and self._not_repeated < _REPEATED:
             return False

@@ -19,8 +19,9 @@ _INTRO = """\
 
 Written by `make results` from the bundles. The paper's figures are quoted: its switches were the reference switch and
 Open vSwitch 1.0 of 2010, run from source under Cloud9, with tests of the same names. Time is from the frozen agent to
-the finished bundle, on one core. Size is the number of Boolean operations in a path condition (comparisons,
-connectives, and the conjunction of the path's conditions): the average and the largest."""
+the finished bundle, on one core. What is compiled of a binary's code is kept for its next exploration, as it is for any
+user: here the longest came first, with nothing kept. Size is the number of Boolean operations in a path condition
+(comparisons, connectives, and the conjunction of the path's conditions): the average and the largest."""
 _COVERAGE = """\
 ## Coverage, beside the paper's Table 4
 

@@ -12,7 +12,7 @@ its own once it is read.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +47,12 @@ class MemoryState:
     symbolic_pages: dict[int, bytes]
     unwritten: range
     has_read_unwritten: bool
-    size: int
-    """The bytes that this takes and an earlier state does not."""
+
+    def parts(self) -> Iterator[tuple[int, int]]:
+        """The identity of each part that other states may share, and how many bytes it takes, about."""
+        for page in (*self.written.values(), *self.symbolic_pages.values()):
+            yield id(page), PAGE
+        yield id(self.symbols), _SYMBOL_SIZE * len(self.symbols)
 
 
 class Memory:
@@ -94,25 +98,19 @@ class Memory:
 
     def save(self, earlier: MemoryState | None) -> MemoryState:
         """What this run has changed so far; it shares with an earlier state what has stayed the same since."""
-        known: dict[int, bytes] = earlier.written if earlier is not None else {}
-        written, size = {}, 0
-        for page, content in self.written.items():
-            same = known.get(page)
-            if same is None or same != content:
-                same = bytes(content)
-                size += PAGE
-            written[page] = same
         symbols = self.symbols
         if earlier is not None and earlier.symbols == symbols:
             symbols = earlier.symbols
         else:
-            size += _SYMBOL_SIZE * len(symbols)
             symbols = dict(symbols)
-        shadows = {page: bytes(shadow) for page, shadow in self.symbolic_pages.items()}
-        size += PAGE * len(shadows)
         return MemoryState(
-            dict(self.mapped), written, symbols, shadows, self.unwritten, self.has_read_unwritten, size
-        )  # fmt: skip
+            dict(self.mapped),
+            _kept(self.written, earlier.written if earlier is not None else {}),
+            symbols,
+            _kept(self.symbolic_pages, earlier.symbolic_pages if earlier is not None else {}),
+            self.unwritten,
+            self.has_read_unwritten,
+        )
 
     def restore(self, state: MemoryState, change: Callable[[Term], int | None]) -> None:
         """Everything as it was then; `change` gives what a term is worth now, or None if that is the same as then."""
@@ -521,6 +519,15 @@ class Memory:
 
     def _touches_symbols(self, address: int, size: int) -> bool:
         return any(page in self.symbolic_pages for page in range(address >> 12, (address + size - 1 >> 12) + 1))
+
+
+def _kept(pages: dict[int, bytearray], earlier: dict[int, bytes]) -> dict[int, bytes]:
+    """The pages as they are; those that have not changed are the earlier objects."""
+    kept = {}
+    for page, content in pages.items():
+        same = earlier.get(page)
+        kept[page] = same if same is not None and same == content else bytes(content)
+    return kept
 
 
 def _runs(term: Term) -> Callable[[int], tuple[Term, int]]:
