@@ -81,6 +81,69 @@ def test_bytes_go_where_they_belong(steps: list[tuple[str, int, int, int, int]],
             assert evaluate(found.term, values) == byte
 
 
+def play(m: Memory, steps: list[tuple[str, int, int, int, int]], name: str) -> None:
+    loads, stores = accessors(m)
+    for number, (what, where, other, size, value) in enumerate(steps):
+        value &= (1 << 8 * size) - 1
+        if what == "load":
+            loads[size](where)
+        elif what == "copy":
+            m.copy(where, other, size)
+        else:
+            stores[size](where, Sym(t.var(f"{name}{number}", 8 * size), value) if what == "symbol" else value)
+
+
+def everything(m: Memory) -> list[tuple[Any, int]]:
+    found = m.read_values(FIRST * PAGE, 2 * PAGE)
+    return [(value.term if isinstance(value, Sym) else None, concrete(value)) for value in found]
+
+
+@given(*[st.lists(actions, max_size=10)] * 3, unwritten)
+def test_what_was_saved_comes_back(
+    before: list[tuple[str, int, int, int, int]],
+    between: list[tuple[str, int, int, int, int]],
+    behind: list[tuple[str, int, int, int, int]],
+    never: range,
+) -> None:
+    m = memory()
+    m.reset(never)
+    play(m, before, "a")
+    first, there_first = m.save(None), everything(m)
+    play(m, between, "b")
+    second, there_second = m.save(first), everything(m)
+    play(m, behind, "c")
+    m.map(40, 1, "rw-")
+    for state, there in ((first, there_first), (second, there_second), (first, there_first)):
+        m.restore(state, lambda term: None)
+        assert everything(m) == there
+        assert m.permissions(40) is None
+
+
+def test_what_comes_back_has_the_values_of_another_input() -> None:
+    m = memory()
+    x = t.var("x", 32)
+    where = FIRST * PAGE + PAGE - 2
+    m.store4(where, Sym(x, 0x01020304))
+    m.store1(where + 1, 9)
+    state = m.save(None)
+    m.restore(state, lambda term: evaluate(term, {"x": 0x0A0B0C0D}))
+    assert [concrete(value) for value in m.read_values(where, 4)] == [0x0D, 9, 0x0B, 0x0A]
+    assert state.symbols  # what was saved has not changed
+    m.restore(state, lambda term: None)
+    assert [concrete(value) for value in m.read_values(where, 4)] == [0x04, 9, 0x02, 0x01]
+
+
+def test_states_share_what_has_not_changed() -> None:
+    m = memory()
+    m.store1(FIRST * PAGE, 1)
+    m.store1(FIRST * PAGE + PAGE, 1)
+    first = m.save(None)
+    m.store1(FIRST * PAGE, 2)
+    second = m.save(first)
+    assert second.written[FIRST + 1] is first.written[FIRST + 1]
+    assert dict(second.parts()).keys() - dict(first.parts()).keys() == {id(second.written[FIRST])}
+
+
 def test_a_symbol_stays_whole_through_memory() -> None:
     m = memory()
     x = t.var("x", 32)
