@@ -8,6 +8,7 @@ from pathlib import Path as FilePath
 
 from harness.explorer import Limits, Progress, explore
 from harness.frozen import Snapshot
+from harness.kernel.threads import may_run
 from harness.path import Job
 from harness.resume import frontier
 from harness.run import Runner
@@ -17,16 +18,10 @@ from soft.bundle.model import Manifest
 from soft.bundle.writer import BundleWriter
 from soft.errors import SoftError
 from soft.openflow.normalise import RULES
-from soft.scenarios.model import Scenario, Wait
+from soft.scenarios.model import Scenario
 
-_FROZEN_THREADS = (
-    "Only the control channel's thread runs, unless it leaves its input unread: "
-    "what {count} other threads would do else does not happen."
-)
-_THREADS_IN_WAITS = (
-    "{count} other threads run only while the scenario waits or input lies unread: "
-    "what they would do else does not happen."
-)
+_THREADS = "The agent's {count} threads take turns, each until it waits: what else a race may do is not looked for."
+_FROZEN_THREADS = "{count} of its threads waited for nothing that has a model: what they would do does not happen."
 _RELAYED = "Between the controller and the process explored is another one, which is taken to pass on all messages."
 
 
@@ -102,9 +97,10 @@ class Exploration:
         self._not_resumed[:] = ["Not followed: what the solver could not tell when the exploration was resumed."]
 
     def _manifest_limits(self) -> tuple[str, ...]:
-        others = len(self._snapshot.threads) - 1
-        waits = any(isinstance(step, Wait) for step in self._scenario.steps)
-        limits = [(_THREADS_IN_WAITS if waits else _FROZEN_THREADS).format(count=others)] if others else []
+        threads = self._snapshot.threads
+        frozen = sum(1 for thread in threads if thread.tid != self._snapshot.main and not may_run(thread))
+        limits = [_THREADS.format(count=len(threads))] if len(threads) - frozen > 1 else []
+        limits += [_FROZEN_THREADS.format(count=frozen)] if frozen else []
         if self._snapshot.control.detail.get("relayed"):
             limits.append(_RELAYED)
         return (*limits, *self._snapshot.stubs)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from harness.descriptors import descriptors_of
 from harness.frozen import PAGE, Descriptor, Region, SignalAction, Signals, Snapshot, Thread
+from harness.heap import without_cache
 from harness.ptrace import SCRATCH, Stopped, interrupted_call
 from harness.snapshot_file import MOST_BYTES, is_snapshot, load, save
 from harness.stubs import applied, before_main
@@ -201,7 +202,7 @@ def _read(
     realtime, monotonic, boottime = (
         time.clock_gettime_ns(clock) for clock in (time.CLOCK_REALTIME, time.CLOCK_MONOTONIC, time.CLOCK_BOOTTIME)
     )
-    regions = tuple(_regions(stopped))
+    regions = without_cache(_regions(stopped))
     executable = os.readlink(f"/proc/{pid}/exe")
     return Snapshot(
         main=main,

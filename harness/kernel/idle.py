@@ -103,6 +103,10 @@ class Idle:
         elif (now := here(condition)).op != "const":
             self._branch(now, holds)
 
+    def now(self, value: Value) -> Value:
+        """A value that somebody has held while the probe may have ended: then it is as it really is."""
+        return value if self._probe is not None else here_value(value)
+
     def rests(self, deadline: Value | None) -> Value | None:
         """The agent waits again, until a deadline. If this was a probe, it is over; gives the deadline without it."""
         if self._probe is None:

@@ -62,6 +62,7 @@ class Kernel:
         self.next_mapping = _MAP_BASE
         self.marks: dict[str, None] = {}
         self.threads = Threads(self)
+        self.outside.all_threads_run = self.threads.all_run
         self.is_disturbed = False
         """This run is to show whether anything depends on what the agent cannot know: random numbers are others."""
         self.has_random_numbers = False
@@ -181,6 +182,8 @@ class Kernel:
     def cannot_repeat(self) -> None:
         """The call that is being made has changed something: made again, it would be another one."""
         self._is_outermost = False
+        if self.threads.current is not None:
+            self.threads.half_done()
 
     def _rest(self, deadline: Value | None) -> None:
         """The control channel's thread waits, and nothing else happens at this time."""
@@ -226,11 +229,12 @@ class Kernel:
             return self.signals.enter(self, interrupted.signal, address, EINTR)
         except Fault:
             result = EFAULT
+        self.threads.called()
         if self.signals.resumed is not None:
             # rt_sigreturn has put everything back.
             address, self.signals.resumed = self.signals.resumed, None
         else:
-            registers[RAX] = result & MASK64 if isinstance(result, int) else result
+            registers[RAX] = result & MASK64 if isinstance(result, int) else self.idle.now(result)
             registers[RCX] = address
         pending = self.signals.pending()
         if pending is not None:
@@ -285,7 +289,7 @@ class Kernel:
                 raise Interrupted(pending)
             if outside.waiting and self.snapshot.signals.timers:
                 raise Unsupported("a timer made by timer_create, which may expire while the scenario waits")
-            if outside.is_passing and self.threads.run_ready():
+            if self.threads.run_ready():
                 continue
             deadline = self.waits_until = self.idle.rests(deadline)
             self._rest(deadline)
@@ -294,6 +298,8 @@ class Kernel:
                 if earliest is None or clock.not_after(due, earliest):
                     earliest = due
             if earliest is None or not outside.reaches(earliest):
+                if deadline is None and self.threads.hangs:
+                    raise Unsupported("waiting for another thread, which stays frozen")
                 outside.next_step()
                 continue
             if outside.waiting:
@@ -306,8 +312,7 @@ class Kernel:
             if clock.not_after(clock.now, earliest):
                 clock.advance(earliest)
             self._fire()
-            if outside.is_passing:
-                self.threads.run_due()
+            self.threads.run_due()
             if deadline is not None and clock.not_after(deadline, clock.now):
                 return ready()
 
@@ -315,9 +320,7 @@ class Kernel:
         found = [x.deadline for x in self.table.values() if isinstance(x, d.Timer) and x.deadline is not None]
         if self.signals.alarm is not None:
             found.append(self.signals.alarm)
-        if self.outside.is_passing:
-            found += [sleeper.deadline for sleeper in self.threads.sleepers if sleeper.deadline is not None]
-        return found
+        return found + [sleeper.deadline for sleeper in self.threads.sleepers if sleeper.deadline is not None]
 
     def _fire(self) -> None:
         """Everything that is due now happens."""

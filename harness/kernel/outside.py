@@ -111,6 +111,8 @@ class Outside:
         self._patient = False
         self.waiting = False
         """The scenario lets time pass."""
+        self.all_threads_run = True
+        """Whoever would read what is sent can do so."""
         self.before_output: Callable[[Sequence[Value]], Sequence[Value]] = lambda data: data
         """Shown everything that goes out; what it gives is what goes."""
         self.before_step: Callable[[], None] = lambda: None
@@ -134,6 +136,8 @@ class Outside:
             self.step = len(steps) - 1
             if self.control is not None and self.control.unseen and not self.closed:
                 raise Unsupported("an agent that does not look at what its controller sends")
+            if not self.all_threads_run and self._unread():
+                raise Unsupported("something that nobody has read, as a thread stays frozen")
             raise Quiet
         step = steps[self.step]
         if isinstance(step, Wait):
@@ -171,14 +175,6 @@ class Outside:
             self._patient = True
             self._clock.settle(UNREAD_MS)
         return isinstance(left, int) and self._clock.spend(left)
-
-    @property
-    def is_passing(self) -> bool:
-        """Whether time passes in which other threads have their turn: the scenario waits, or the agent lets it wait.
-
-        Open vSwitch does not look at a controller to which it has just connected until another thread wakes it.
-        """
-        return self.waiting or self._unread()
 
     def _unread(self) -> bool:
         """Whether the agent has not taken what it was sent."""

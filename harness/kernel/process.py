@@ -16,8 +16,9 @@ from harness.machine.values import Value
 if TYPE_CHECKING:
     from harness.kernel.kernel import Kernel
 
-_FUTEX_WAIT, _FUTEX_WAKE, _FUTEX_WAIT_BITSET, _FUTEX_WAKE_BITSET = 0, 1, 9, 10
+_FUTEX_WAIT, _FUTEX_WAKE, _FUTEX_REQUEUE, _FUTEX_CMP_REQUEUE, _FUTEX_WAIT_BITSET, _FUTEX_WAKE_BITSET = 0, 1, 3, 4, 9, 10
 _FUTEX_COMMAND, _FUTEX_CLOCK_REALTIME = 0x7F, 0x100
+_ANY = 0xFFFFFFFF
 
 
 def _exit(kernel: Kernel, status: int) -> int:
@@ -41,23 +42,29 @@ def getpid(kernel: Kernel) -> int:
 
 @syscall(186, 0)
 def gettid(kernel: Kernel) -> int:
-    current = kernel.threads.current
-    return kernel.snapshot.main if current is None else current.tid
+    return kernel.threads.tid
 
 
 @syscall(202, 6)
 def futex(kernel: Kernel, place: int, operation: int, value: int, timeout: int, place2: int, value3: int) -> int:
-    """Waking somebody is fine: the others are frozen. Waiting for one of them is not."""
+    threads = kernel.threads
     command = operation & _FUTEX_COMMAND
+    if command in (_FUTEX_WAIT_BITSET, _FUTEX_WAKE_BITSET) and value3 & _ANY != _ANY:
+        raise Unsupported("a futex with a bit set of its own")
     if command in (_FUTEX_WAKE, _FUTEX_WAKE_BITSET):
-        return 0
+        return threads.wake(place, value & _ANY)
     if command in (_FUTEX_WAIT, _FUTEX_WAIT_BITSET):
-        if kernel.machine.pin(kernel.memory.load4(place)) != value & 0xFFFFFFFF:
+        if threads.has_sign():
+            return 0
+        if kernel.machine.pin(kernel.memory.load4(place)) != value & _ANY:
             return EAGAIN
-        if len(kernel.snapshot.threads) > 1:
-            raise Unsupported("waiting for another thread, which stays frozen")
-        kernel.wait(lambda: False, _until(kernel, operation, timeout) if timeout else None)
-        return ETIMEDOUT
+        return 0 if threads.await_sign(place, _until(kernel, operation, timeout) if timeout else None) else ETIMEDOUT
+    if command in (_FUTEX_REQUEUE, _FUTEX_CMP_REQUEUE):
+        if command == _FUTEX_CMP_REQUEUE and kernel.machine.pin(kernel.memory.load4(place)) != value3 & _ANY:
+            return EAGAIN
+        woken = threads.wake(place, value & _ANY)
+        moved = threads.move(place, place2, timeout & _ANY)
+        return woken + moved if command == _FUTEX_CMP_REQUEUE else woken
     raise Unsupported(f"futex operation {command}")
 
 
@@ -104,7 +111,15 @@ def _frozen(kernel: Kernel, *_: object) -> int:
 for _number, _name in ((56, "clone"), (57, "fork"), (58, "vfork"), (59, "execve"), (435, "clone3")):
     syscall(_number, 0)(_frozen)
 
-constant(24, "sched_yield", 0)
+
+@syscall(24, 0)
+def sched_yield(kernel: Kernel) -> int:
+    """Whoever gives way waits for another thread."""
+    if kernel.threads.current is None:
+        kernel.threads.run_ready()
+    return 0
+
+
 constant(61, "wait4", ECHILD, 4)
 constant(102, "getuid", 0)
 constant(104, "getgid", 0)

@@ -73,6 +73,7 @@ def directory() -> tempfile.TemporaryDirectory[str]:
 
 # How an agent is compiled, if not like most of them.
 _COMPILED = {
+    "crewd": ["gcc", "-O2", "-pthread"],
     "edged": ["g++", "-O2", "-std=c++17"],
     "forkd": ["gcc", "-static", "-O3", "-march=x86-64-v2"],
     "peekd": ["gcc", "-O0", "-D_GNU_SOURCE"],

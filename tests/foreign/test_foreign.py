@@ -28,6 +28,8 @@ _AGENTS = {
     "static, in the background": (target("forkd"), PACKETS, 11),
     "peeks, reads, and takes several frames at a time": (target("peekd"), PACKETS, 6),
     "logs in a thread": (target("talkd"), FLOWS, 39),
+    "a thread for everything": (target("crewd"), PACKETS, 11),
+    "a thread for everything, with rules": (target("crewd"), FLOWS, 8),
 }
 
 
