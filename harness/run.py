@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
@@ -37,8 +36,9 @@ from soft.trace import Crash, Event, Flood, Hang, Trace, evaluate_trace, map_ter
 _FIRST_REPEATED = 16
 _REPEATED = 16
 _MOST_REPEATED = 1 / 8
-# Seconds that a run has taken since it began, or since the last checkpoint, for another one to be worth it.
-_WORTH_KEEPING = 0.01
+# Blocks that a run has executed since it began, or since the last checkpoint, for another one to be worth it: ten
+# milliseconds of them. Time itself would make two explorations differ.
+_WORTH_KEEPING = 2000
 # A run of Open vSwitch has up to 25,000 blocks, sweeping a big empty table 100,000; beyond this it hangs.
 MOST_BLOCKS = 3_000_000
 
@@ -192,16 +192,17 @@ class Runner:
 
     def _keeper(self, kernel: Kernel, path: Path, start: Checkpoint | None) -> Callable[[int], None]:
         """Keeps checkpoints of a run that has begun at one, or at the freeze."""
-        latest, since = start, time.perf_counter()
+        machine = self.machine
+        latest, since = start, machine.executed
 
         def keep(address: int) -> None:
             nonlocal latest, since
-            if time.perf_counter() - since < _WORTH_KEEPING:
+            if machine.executed - since < _WORTH_KEEPING:
                 return
             if kernel.is_general and not kernel.marks and not path.marks:
                 latest = Checkpoint.of(kernel, path, address, latest)
                 self._checkpoints.add(latest)
-            since = time.perf_counter()
+            since = machine.executed
 
         return keep
 
