@@ -139,6 +139,7 @@ def _explain(explainer: Explainer, way: Way, cells: list[Cell], last: int) -> li
     """Regions that together hold all cells, the largest cells first. After the `last` query one region is enough."""
     found: list[Explained] = []
     covered = _cover(explainer, way, cells, last, found)
+    found = _needed(explainer, found)
     for explained in found:
         explained.covered = covered
         explained.exact = covered and len(found) == 1 and explained.proved
@@ -162,6 +163,17 @@ def _cover(explainer: Explainer, way: Way, cells: list[Cell], last: int, found: 
             boxes.append(box)
             found.append(Explained(way, example, box, proved, pairs=explainer.meeting(box)))
     return covered
+
+
+def _needed(explainer: Explainer, found: list[Explained]) -> list[Explained]:
+    """Without regions that lie in another one. One that grew from a corner may not see what a later one shows."""
+    kept = list(found)
+    for each in found:
+        others = [other for other in kept if other is not each and other.proved and other.box.contains(each.example)]
+        state = explainer.state(each.box) if others else None
+        if state is not None and any(outside(explainer.space, state, [other.box]) is None for other in others):
+            kept.remove(each)
+    return kept
 
 
 def _state(explainer: Explainer, cell: Cell) -> State | None:

@@ -264,6 +264,18 @@ def test_a_time_that_moves_with_another_is_one_region(solver: str) -> None:
             assert finding.region.holds({"m0.hard_timeout": timeout, "w1.ms": wait}) == differs
 
 
+def test_a_region_that_grew_from_a_corner_is_not_said_beside_the_whole() -> None:
+    """At the longest timeout that may expire in time, the end of the wait comes first, and no bound moves with it."""
+    scene = scenario(TIMES)
+    tree = If(t.ult(t.const(8, 16), TIMEOUT), expires(0), expires(0))
+    found = crosscheck([bundle(tree, "one", scene), bundle(expires(1), "two", scene)])
+    (finding,) = found.findings
+    assert finding.region.text == (
+        "m0.hard_timeout ≠ 0, w1.ms from 1000·m0.hard_timeout to 1000·m0.hard_timeout + 999; everything else free"
+    )
+    assert finding.region.exact
+
+
 def looks_every(period: int, phase: int) -> Tree:
     """An agent that crashes when it next looks, at every so many milliseconds, and its rule is over."""
     ticks = t.udiv(t.add(WAIT, t.const(period - phase, 32)), t.const(period, 32))
