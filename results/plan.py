@@ -75,7 +75,7 @@ TIME_LIMITS_OPEN_VSWITCH = {
     "hello_twice": 420.0,
 }
 QUICK_TIME_LIMIT = 10.0
-# A crosscheck of two partial bundles of ten thousands of paths need not end.
+# A crosscheck of two partial bundles of ten thousands of paths need not end: then it says what it has found.
 CROSSCHECK_LIMIT = 120.0
 # An agent whose clock cannot be moved waits in real time, up to a minute for each input.
 REPLAY_LIMIT = VERIFY_LIMIT = 150.0

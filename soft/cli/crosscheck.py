@@ -25,6 +25,7 @@ STATUS = {"agree": 0, "differ": 1, "unknown": 3}
 @click.option("--confirm", "live", multiple=True, metavar="LABEL=BINARY", help="Replay the findings on it; repeat it.")
 @click.option("--solver", default="bitwuzla", show_default=True, help="bitwuzla or z3.")
 @click.option("--timeout", default=20.0, show_default=True, help="Seconds for one question to the solver.")
+@click.option("--time-limit", type=click.FloatRange(min=0), metavar="SECONDS", help="Stop with what was found by then.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1, 256), help="Scenarios at a time.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def crosscheck(
@@ -33,6 +34,7 @@ def crosscheck(
     live: tuple[str, ...],
     solver: str,
     timeout: float,
+    time_limit: float | None,
     jobs: int,
     as_json: bool,
 ) -> None:
@@ -40,7 +42,8 @@ def crosscheck(
 
     A, B, ... are bundles of one scenario, or folders of bundles that are compared scenario by scenario. With -o, the
     folder gets findings.json, report.html, junit.xml, and for each finding its text, script, captures and conditions.
-    With --confirm for both agents of a finding, its example is sent to the live agents at once.
+    With --confirm for both agents of a finding, its example is sent to the live agents at once. Ctrl-C and a time limit
+    keep what was found; a second Ctrl-C does not.
 
     \b
     Example:
@@ -64,7 +67,9 @@ def crosscheck(
     work = plan(bundles)
     targets = _targets(live, unique_labels(work.labels))
     with tqdm(bar_format="{desc}", disable=not sys.stderr.isatty(), leave=False) as bar:
-        found, files = run(work, solver=solver, timeout=timeout, jobs=jobs, progress=bar.set_description_str)
+        found, files = run(
+            work, solver=solver, timeout=timeout, jobs=jobs, progress=bar.set_description_str, time_limit=time_limit
+        )
     if targets:
         found = _confirmed(found, targets)
     if output is not None:

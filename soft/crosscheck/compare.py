@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from soft.crosscheck.cover import outside
 from soft.crosscheck.outputs import Outputs
 from soft.crosscheck.region import Explainer
 from soft.crosscheck.space import Input, Space, State
+from soft.crosscheck.stop import Stopped
 from soft.crosscheck.values import count
 from soft.crosscheck.walk import Overlap, Side, TooMany, Twig, overlaps
 from soft.solve import terms
@@ -27,6 +29,10 @@ MOST_QUERIES = 10_000
 _MOST_APART = 4
 # Parts of the input space that are kept until they are explained, at some 2 kB each.
 _MOST_STATES = 50_000
+# Overlaps after which the user sees how many there were.
+_OVERLAPS = 100
+TOO_MANY = "The paths overlap in more places than can be looked at."
+STOPPED = "The crosscheck was stopped before everything was compared and explained."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class Result:
     overlaps: int
     differing: int
     undecided: int  # overlaps on which the solver gave up
-    finished: bool  # False: there were more overlaps than can be looked at
+    unfinished: str  # why not everything was looked at, as a sentence; empty if it was
 
 
 def compare(
@@ -84,10 +90,12 @@ def compare(
     explainer = Explainer(space, left, right, outputs)
     pairs: set[tuple[int, int]] = set()
     seen = undecided = 0
-    finished = True
+    unfinished = ""
     try:
         for overlap in overlaps(space, left, right, outputs, space.everything):
             seen += 1
+            if progress and not seen % _OVERLAPS:
+                progress(f"{seen} overlaps")
             for condition, state in differing(space, outputs, overlap):
                 if not state.certain and space.example(state) is None:
                     undecided += 1
@@ -97,16 +105,20 @@ def compare(
                 pairs.add(cell.outputs)
                 cells.setdefault(explainer.way(*cell.outputs), []).append(cell)
     except TooMany:
-        finished = False
+        unfinished = TOO_MANY
+    except Stopped:
+        unfinished = STOPPED
     explained: list[Explained] = []
     last = space.solver.queries + MOST_QUERIES
     for way in sorted(cells):
         if progress:
             progress(f"{len(explained)} regions")
         explained += _explain(explainer, way, cells[way], last)
-    if undecided or not finished:
+    if space.stop.over:
+        unfinished = STOPPED
+    elif undecided or unfinished:
         explained += _by_witness(explainer, set(cells), witnesses)
-    return Result(explained, seen, len(pairs), undecided, finished)
+    return Result(explained, seen, len(pairs), undecided, unfinished)
 
 
 def _by_witness(explainer: Explainer, known: set[Way], witnesses: Iterable[Input]) -> Iterator[Explained]:
@@ -147,7 +159,22 @@ def _explain(explainer: Explainer, way: Way, cells: list[Cell], last: int) -> li
 
 
 def _cover(explainer: Explainer, way: Way, cells: list[Cell], last: int, found: list[Explained]) -> bool:
-    """Find regions until they hold all cells, or are enough; whether they do."""
+    """Find regions until they hold all cells, or are enough; whether they do. One input is, when it is to end."""
+    if not explainer.space.stop.over:
+        with contextlib.suppress(Stopped):
+            return _filled(explainer, way, cells, last, found)
+    for cell in () if found else cells:
+        state = _state(explainer, cell)
+        example = None if state is None else explainer.space.example(state)
+        if example is not None and explainer.shows(example, way):
+            box, proved = explainer.pinned(example, way)
+            found.append(Explained(way, example, box, proved, pairs=explainer.meeting(box)))
+            break
+    return False
+
+
+def _filled(explainer: Explainer, way: Way, cells: list[Cell], last: int, found: list[Explained]) -> bool:
+    """As `_cover`, all the time that it takes."""
     boxes: list[Box] = []
     covered = True
     for cell in sorted(cells, key=lambda cell: -cell.volume):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 from soft import __version__
@@ -13,7 +15,7 @@ from soft.bundle.terms_file import TermWriter
 from soft.crosscheck.behaviour import clauses, first_difference, kinds, severity
 from soft.crosscheck.cause import Draft, identifier
 from soft.crosscheck.cluster import cluster
-from soft.crosscheck.compare import Explained, Result, compare
+from soft.crosscheck.compare import STOPPED, Explained, Result, compare
 from soft.crosscheck.model import (
     FORMAT,
     Agent,
@@ -31,6 +33,7 @@ from soft.crosscheck.outputs import Outputs, difference
 from soft.crosscheck.slices import Slices, slices_of
 from soft.crosscheck.sound import Soundness, soundness
 from soft.crosscheck.space import Input, Space
+from soft.crosscheck.stop import Stop, StoppableSolver, Stopped
 from soft.crosscheck.walk import Side
 from soft.crosscheck.words import event_records, example_of, field_sets, region_text
 from soft.errors import SoftError
@@ -63,8 +66,9 @@ def crosscheck(
     solver: str = SOLVER,
     timeout: float = SECONDS_PER_QUERY,
     progress: Callable[[str], object] | None = None,
+    stop: Stop | None = None,
 ) -> Findings:
-    """Compare bundles of one scenario, each with each.
+    """Compare bundles of one scenario, each with each, until `stop` ends it.
 
     Raises SoftError if there are fewer than two, their scenarios differ, or one of them contradicts itself.
     """
@@ -72,37 +76,19 @@ def crosscheck(
     labels = unique_labels([bundle.manifest.agent for bundle in bundles]) if labels is None else list(labels)
     _check_comparable(bundles)
     scenario = bundles[0].scenario
-    engine = Solver(solver, timeout=timeout)
-    outputs = Outputs()
-    whole = Space(scenario, engine)
-    slices = slices_of(bundles)
-    space = Space(slices.scenario, engine, slices.headed)
+    stop = stop or Stop()
+    engine = StoppableSolver(solver, timeout, stop)
     # The order of names, not of arguments: (A, B) and (B, A) find the same.
-    parties = []
-    for place in sorted(range(len(bundles)), key=lambda place: labels[place]):
-        if progress:
-            progress(f"checking {labels[place]}")
-        bundle = bundles[place]
-        found = soundness(bundle, labels[place], whole)
-        side = Side(slices.bundle(bundle), outputs, space, whole=found.whole)
-        parties.append(_Party(labels[place], place, bundle, side, found))
-    ranks = {party.label: rank for rank, party in enumerate(parties)}
+    places = sorted(range(len(bundles)), key=lambda place: labels[place])
     comparisons: list[Comparison] = []
     drafts: list[Draft] = []
-    for pair in combinations(parties, 2):
-        if progress:
-            progress(f"{pair[0].label} and {pair[1].label}")
-        begin, queries, kept = time.perf_counter(), engine.queries, space.kept
-        try:
-            witnesses = (slices.cut(path.witness) for party in pair for path in party.bundle.paths)
-            result = compare(space, pair[0].side, pair[1].side, outputs, witnesses, progress)
-        except RecursionError:
-            raise SoftError(f"{bundles[0].source}: terms nest too deep to be compared.") from None
-        made = [_draft(explained, pair, parties, space, slices, outputs, ranks) for explained in result.explained]
-        statistics = Statistics(time.perf_counter() - begin, engine.queries - queries, space.kept - kept)
-        comparisons.append(_comparison(pair, result, made, scenario.name, statistics))
-        drafts += made
-    findings, clusters = cluster(drafts, scenario, len(parties))
+    with contextlib.suppress(Stopped):
+        for comparison, made in _compared(bundles, labels, places, engine, stop, progress):
+            comparisons.append(comparison)
+            drafts += made
+    for pair in list(combinations(places, 2))[len(comparisons) :]:
+        comparisons.append(_not_compared(bundles, labels, sorted(pair)))
+    findings, clusters = cluster(drafts, scenario, len(bundles))
     return Findings(
         format=FORMAT,
         tool=f"soft {__version__}",
@@ -116,6 +102,55 @@ def crosscheck(
         seconds=time.perf_counter() - start,
         queries=engine.queries,
     )
+
+
+def _compared(
+    bundles: Sequence[Bundle],
+    labels: Sequence[str],
+    places: Sequence[int],
+    engine: Solver,
+    stop: Stop,
+    progress: Callable[[str], object] | None,
+) -> Iterator[tuple[Comparison, list[Draft]]]:
+    """Each pair of bundles, as far as there is time."""
+    stop.check()
+    if stop.over:
+        return
+    scenario = bundles[0].scenario
+    outputs = Outputs()
+    whole = Space(scenario, engine)
+    slices = slices_of(bundles)
+    space = Space(slices.scenario, engine, slices.headed, stop)
+    parties = []
+    for place in places:
+        if progress:
+            progress(f"checking {labels[place]}")
+        bundle = bundles[place]
+        found = soundness(bundle, labels[place], whole)
+        side = Side(slices.bundle(bundle), outputs, space, whole=found.whole)
+        parties.append(_Party(labels[place], place, bundle, side, found))
+    ranks = {party.label: rank for rank, party in enumerate(parties)}
+    for pair in combinations(parties, 2):
+        stop.check()
+        if stop.over:
+            return
+        names = f"{pair[0].label} and {pair[1].label}"
+        tell = None if progress is None else partial(_tell, progress, names)
+        if progress:
+            progress(names)
+        begin, queries, kept = time.perf_counter(), engine.queries, space.kept
+        try:
+            witnesses = (slices.cut(path.witness) for party in pair for path in party.bundle.paths)
+            result = compare(space, pair[0].side, pair[1].side, outputs, witnesses, tell)
+        except RecursionError:
+            raise SoftError(f"{bundles[0].source}: terms nest too deep to be compared.") from None
+        made = [_draft(explained, pair, parties, space, slices, outputs, ranks) for explained in result.explained]
+        statistics = Statistics(time.perf_counter() - begin, engine.queries - queries, space.kept - kept)
+        yield _comparison(pair, result, made, scenario.name, statistics), made
+
+
+def _tell(progress: Callable[[str], object], names: str, what: str) -> None:
+    progress(f"{names}: {what}")
 
 
 def unique_labels(labels: Sequence[str]) -> list[str]:
@@ -158,8 +193,8 @@ def _comparison(
     if result.undecided:
         sentence = f"The solver gave up on {result.undecided} of the parts of the input space in which outputs meet."
         doubts.append(Doubt("undecided", None, sentence))
-    if not result.finished:
-        doubts.append(Doubt("undecided", None, "The paths overlap in more places than can be looked at."))
+    if result.unfinished:
+        doubts.append(Doubt("undecided", None, result.unfinished))
     sides = (first.bundle.manifest.counts, second.bundle.manifest.counts)
     return Comparison(
         scenario=scenario,
@@ -174,6 +209,20 @@ def _comparison(
         findings=tuple(draft.finding.id for draft in drafts),
         doubts=tuple(doubts),
         statistics=statistics,
+    )
+
+
+def _not_compared(bundles: Sequence[Bundle], labels: Sequence[str], pair: Sequence[int]) -> Comparison:
+    """What there was no time for."""
+    first, second = (bundles[place].manifest.counts for place in pair)
+    return Comparison(
+        scenario=bundles[0].scenario.name,
+        agents=(labels[pair[0]], labels[pair[1]]),
+        verdict="unknown",
+        counts=Counts((first.paths, second.paths), (first.outputs, second.outputs), overlaps=0, differing=0),
+        findings=(),
+        doubts=(Doubt("undecided", None, STOPPED),),
+        statistics=Statistics(0.0, 0),
     )
 
 

@@ -256,8 +256,9 @@ class Cluster(_Struct, frozen=True):
 class Doubt(_Struct, frozen=True):
     """A part of the input space about which nothing is proved.
 
-    `unexplored`: the agent's bundle has no path there. `undecided`: the solver gave up. `unstable`: the agent's paths
-    there depend on memory that it never wrote. `approximate`: the bundle holds their outputs for one input only.
+    `unexplored`: the agent's bundle has no path there. `undecided`: the solver gave up, or the crosscheck was stopped.
+    `unstable`: the agent's paths there depend on memory that it never wrote. `approximate`: the bundle holds their
+    outputs for one input only.
     """
 
     kind: Literal["unexplored", "undecided", "unstable", "approximate"]

@@ -101,9 +101,12 @@ class Explainer:
                 box = self._simple(self._related(box, near, way))
                 if box.contains(example):
                     return box, True
-        # What acts together is not a box: keep to the example in every field that the two paths look at.
-        pinned = {name: single(example[name]) for name in self._looked_at(example)}
-        box = Box(pinned)
+        # What acts together is not a box.
+        return self.pinned(example, way)
+
+    def pinned(self, example: Input, way: Way) -> tuple[Box, bool]:
+        """The region that keeps to an example in every field that the two paths look at, and whether it is proved."""
+        box = Box({name: single(example[name]) for name in self._looked_at(example)})
         return box, self._prove(box, way)[0]
 
     def _proved(self, box: Box, example: Input, way: Way) -> Box | None:

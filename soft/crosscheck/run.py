@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -13,6 +14,7 @@ from soft.bundle.reader import read
 from soft.crosscheck.crosscheck import SECONDS_PER_QUERY, SOLVER, condition_files, crosscheck, unique_labels
 from soft.crosscheck.model import FORMAT, SEVERITIES, Agent, Findings
 from soft.crosscheck.sources import Plan
+from soft.crosscheck.stop import Stop
 
 Files = dict[str, bytes]
 
@@ -33,19 +35,26 @@ def run(
     timeout: float = SECONDS_PER_QUERY,
     jobs: int = 1,
     progress: Callable[[str], object] | None = None,
+    time_limit: float | None = None,
 ) -> tuple[Findings, Files]:
-    """The findings of all scenarios of a plan, and the files that go with them."""
+    """The findings of all scenarios of a plan, and the files that go with them.
+
+    After the time limit, in seconds, and after Ctrl-C those that there are by then.
+    """
     start = time.perf_counter()
+    moment = None if time_limit is None else time.monotonic() + time_limit
     labels = unique_labels(plan.labels)
     tasks = [
         Task(tuple((labels[place], path) for place, path in sorted(bundles.items())), solver, timeout)
         for _, bundles in plan.scenarios
     ]
-    if jobs == 1 or len(tasks) == 1:
-        results = [_done(task, progress) for task in tasks]
-    else:
-        with ProcessPoolExecutor(min(jobs, len(tasks))) as pool:
-            results = list(pool.map(_done, tasks))
+    stop = Stop(moment)
+    with stop.on_interrupt():
+        if jobs == 1 or len(tasks) == 1:
+            results = [_done(task, stop, progress) for task in tasks]
+        else:
+            with ProcessPoolExecutor(min(jobs, len(tasks)), initializer=_begin, initargs=(moment,)) as pool:
+                results = list(pool.map(_done_here, tasks))
     files: Files = {}
     for _, more in results:
         files.update(more)
@@ -53,14 +62,28 @@ def run(
     return _merged([found for found, _ in results], sources, time.perf_counter() - start), files
 
 
-def _done(task: Task, progress: Callable[[str], object] | None = None) -> tuple[Findings, Files]:
+_stop_here = Stop()
+"""What ends the tasks of this process, if it is one of several."""
+
+
+def _begin(moment: float | None) -> None:
+    global _stop_here
+    _stop_here = Stop(moment)
+    signal.signal(signal.SIGINT, _stop_here.interrupted)
+
+
+def _done_here(task: Task) -> tuple[Findings, Files]:
+    return _done(task, _stop_here)
+
+
+def _done(task: Task, stop: Stop, progress: Callable[[str], object] | None = None) -> tuple[Findings, Files]:
     labels = [label for label, _ in task.bundles]
     bundles = []
     for _, path in task.bundles:
         if progress:
             progress(f"reading {path}")
         bundles.append(read(path))
-    found = crosscheck(bundles, labels, solver=task.solver, timeout=task.timeout, progress=progress)
+    found = crosscheck(bundles, labels, solver=task.solver, timeout=task.timeout, progress=progress, stop=stop)
     return found, condition_files(found, dict(zip(labels, bundles, strict=True)))
 
 

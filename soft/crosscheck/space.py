@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from soft.crosscheck.stop import Stop
 from soft.crosscheck.substitute import substitute
 from soft.crosscheck.values import (
     Intervals,
@@ -71,10 +72,13 @@ class State:
 class Space:
     """The input space of a scenario, with the solver and everything that was found out about its parts."""
 
-    def __init__(self, scenario: Scenario, solver: Solver, headed: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, scenario: Scenario, solver: Solver, headed: frozenset[str] = frozenset(), stop: Stop | None = None
+    ) -> None:
         """`headed` are fields with one bit of another meaning above them, see soft.crosscheck.slices."""
         self.scenario = scenario
         self.headed = headed
+        self.stop = stop or Stop()
         self.solver = solver
         self.kept = 0  # questions that needed no solver
         self.widths = {variable.name: variable.width for variable in scenario.variables}

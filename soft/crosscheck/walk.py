@@ -20,6 +20,8 @@ from soft.solve.terms import Term
 
 # Two agents of 100,000 paths with as many overlaps need some million steps, at 10 to 30 µs each.
 MOST_STEPS = 20_000_000
+# Steps after which it is asked whether to go on: a few milliseconds.
+_STEPS = 256
 
 
 @dataclass(slots=True, eq=False)
@@ -161,7 +163,7 @@ def overlaps(
     """Where different outputs meet within `start`; with `agreeing`, also where equal ones do.
 
     Overlaps are disjoint, and together they are all of `start` that both sides explored and, without `agreeing`, that
-    is not equal at sight. Raises TooMany after MOST_STEPS.
+    is not equal at sight. Raises TooMany after MOST_STEPS, and Stopped.
     """
     stack = [(left.root, right.root, start)]
     steps = 0
@@ -169,6 +171,8 @@ def overlaps(
         steps += 1
         if steps > MOST_STEPS:
             raise TooMany
+        if not steps % _STEPS:
+            space.stop.check()
         a, b, state = stack.pop()
         if a.output >= 0 and b.output >= 0:
             if not agreeing and not outputs.difference(a.output, b.output):
