@@ -77,11 +77,12 @@ TIME_LIMITS_OPEN_VSWITCH = {
 QUICK_TIME_LIMIT = 10.0
 # A crosscheck of two partial bundles of ten thousands of paths need not end: then it says what it has found.
 CROSSCHECK_LIMIT = 120.0
-# An agent whose clock cannot be moved waits in real time, up to a minute for each input.
-REPLAY_LIMIT = VERIFY_LIMIT = 150.0
+# An agent whose clock cannot be moved waits in real time, up to a minute for each input. Open vSwitch, where it can, is
+# started again for each: six of them in a second.
+REPLAY_LIMIT, VERIFY_LIMIT = 150.0, 400.0
 # Witnesses that verify sends to the live agent, evenly chosen from larger bundles; there are none among these.
 SAMPLE = 20_000
-SAMPLE_OPEN_VSWITCH = 3000
+SAMPLE_OPEN_VSWITCH, SAMPLE_WAITS_OPEN_VSWITCH = 3000, 1000
 QUICK_SAMPLE = 50
 
 # Agents that are compared all with all, in the scenarios of the deviations: those that are no deviation themselves.
@@ -135,7 +136,9 @@ class Plan:
     def sample(self, exploration: Exploration) -> int:
         if self.quick:
             return QUICK_SAMPLE
-        return SAMPLE_OPEN_VSWITCH if exploration.agent == "ovs-vswitchd" else SAMPLE
+        if exploration.agent == "ovs-vswitchd":
+            return SAMPLE_WAITS_OPEN_VSWITCH if exploration.scenario in TIMEOUTS else SAMPLE_OPEN_VSWITCH
+        return SAMPLE
 
 
 def binary(agent: str) -> str:
