@@ -20,7 +20,7 @@ from soft.scenarios.model import Scenario, Variable
 from soft.solve import terms
 from soft.solve.terms import Term
 from soft.solve.walk import children, post_order
-from soft.trace import Event, Message, Packet, Payload, Trace
+from soft.trace import Event, Message, Packet, Payload
 
 # A field that is cut into more parts than this is better left whole.
 _MOST_SLICES = 16
@@ -74,9 +74,9 @@ class Slices:
         """A bundle over the new variables."""
         if not self.parts:
             return bundle
-        whole = self._whole()
-        conditions = [_rewritten(term, whole) for term in bundle.conditions]
-        traces = [_trace(trace, whole) for trace in bundle.traces]
+        new = _New(self._whole())
+        conditions = [new.term(term) for term in bundle.conditions]
+        traces = [tuple(map(new.event, trace)) for trace in bundle.traces]
         return replace(bundle, scenario=self.scenario, conditions=conditions, traces=traces)
 
     def _whole(self) -> dict[str, Term]:
@@ -178,20 +178,22 @@ def _cuts(width: int, looks: Iterable[tuple[int, int]]) -> list[int]:
     return [place for place in sorted(places) if not any(low < place < high for low, high in looks)]
 
 
-def _rewritten(term: Term, whole: Mapping[str, Term]) -> Term:
-    try:
-        return substitute(term, whole)
-    except RecursionError:
-        raise SoftError("The terms of a bundle nest too deep to be compared.") from None
+class _New:
+    """What is made of terms by the fields that are put together from new variables. Outputs share most of theirs."""
 
+    def __init__(self, whole: Mapping[str, Term]) -> None:
+        self._whole = whole
+        self._done: dict[Term, Term] = {}
 
-def _trace(trace: Trace, whole: Mapping[str, Term]) -> Trace:
-    return tuple(_event(event, whole) for event in trace)
+    def term(self, term: Term) -> Term:
+        try:
+            return substitute(term, self._whole, self._done)
+        except RecursionError:
+            raise SoftError("The terms of a bundle nest too deep to be compared.") from None
 
-
-def _event(event: Event, whole: Mapping[str, Term]) -> Event:
-    if not isinstance(event, Message | Packet) or event.payload.variables.isdisjoint(whole):
-        return event
-    pieces = [_rewritten(piece, whole) if isinstance(piece, Term) else piece for piece in event.payload.pieces]
-    length = event.payload.length
-    return replace(event, payload=Payload(tuple(pieces), None if length is None else _rewritten(length, whole)))
+    def event(self, event: Event) -> Event:
+        if not isinstance(event, Message | Packet) or event.payload.variables.isdisjoint(self._whole):
+            return event
+        pieces = [self.term(piece) if isinstance(piece, Term) else piece for piece in event.payload.pieces]
+        length = event.payload.length
+        return replace(event, payload=Payload(tuple(pieces), None if length is None else self.term(length)))

@@ -9,12 +9,17 @@ from soft.solve.terms import Term
 from soft.solve.walk import post_order
 
 
-def substitute(root: Term, values: Mapping[str, int] | Mapping[str, Term]) -> Term:
-    """A term with some of its variables replaced by numbers or terms, simplified."""
+def substitute(
+    root: Term, values: Mapping[str, int] | Mapping[str, Term], done: dict[Term, Term] | None = None
+) -> Term:
+    """A term with some of its variables replaced by numbers or terms, simplified.
+
+    `done` keeps what becomes of each part of it: terms that share parts may share it, if the values are the same.
+    """
     if root.variables.isdisjoint(values):
         return root
-    done: dict[Term, Term] = {}
-    for term in post_order((root,)):
+    done = {} if done is None else done
+    for term in post_order((root,), done):
         if term.op == "var":
             new = values.get(term.args[0])
             done[term] = term if new is None else new if isinstance(new, Term) else terms.const(new, term.width)
