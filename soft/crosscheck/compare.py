@@ -151,7 +151,8 @@ def _explain(explainer: Explainer, way: Way, cells: list[Cell], last: int) -> li
     """Regions that together hold all cells, the largest cells first. After the `last` query one region is enough."""
     found: list[Explained] = []
     covered = _cover(explainer, way, cells, last, found)
-    found = _needed(explainer, found)
+    with contextlib.suppress(Stopped):
+        found = _needed(explainer, found)
     for explained in found:
         explained.covered = covered
         explained.exact = covered and len(found) == 1 and explained.proved
