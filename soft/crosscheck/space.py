@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from soft.crosscheck.checksums import Checksums
 from soft.crosscheck.stop import Stop
 from soft.crosscheck.substitute import substitute
 from soft.crosscheck.values import (
@@ -34,7 +35,7 @@ from soft.scenarios.model import Scenario
 from soft.solve import terms
 from soft.solve.evaluate import evaluate
 from soft.solve.solver import Answer, Solver
-from soft.solve.terms import TRUE, Term
+from soft.solve.terms import FALSE, TRUE, Term
 
 Input = dict[str, int]
 Choice = tuple[str, Intervals]  # a field, and its values
@@ -93,6 +94,7 @@ class Space:
         self._models: dict[frozenset[Term], list[Input]] = {}
         self._possible: dict[Term, bool] = {}
         self._parts: dict[Term, tuple[Term, ...]] = {}
+        self._checksums = Checksums()
         # Nine conditions of ten are on one field alone: the field, and the values that satisfy it.
         self._plain: dict[Term, tuple[str, Intervals]] = {}
         self._choices: dict[Term, tuple[Choice, ...]] = {}
@@ -347,12 +349,26 @@ class Space:
                 del models[:-_MOST_MODELS]
             self._answers[key] = allowed, answer
             return answer
-        answer = self.solver.check([*_ordered(link.conditions), *self._membership(names, allowed)])
+        conditions = [self._settled(state, condition) for condition in _ordered(link.conditions)]
+        if FALSE in conditions:
+            self.kept += 1
+            answer = Answer.UNSAT
+        else:
+            answer = self.solver.check([*conditions, *self._membership(names, allowed)])
         if answer is Answer.SAT:
             models.append(self.solver.model([terms.var(name, self.widths[name]) for name in names]))
             del models[:-_MOST_MODELS]
         self._answers[key] = allowed, answer
         return answer
+
+    def _settled(self, state: State, condition: Term) -> Term:
+        """A condition where it is in question, without what a solver would take long for."""
+        if not self._checksums.concerns(condition):
+            return condition
+        with contextlib.suppress(RecursionError):  # a stranger's term may nest deeper than the constructors go
+            fixed = self._fixed(state, condition.variables)
+            return self._checksums.settled(self._with(condition, fixed) if fixed else condition)
+        return condition
 
     def _choices_of(self, condition: Term) -> tuple[Choice, ...]:
         """A condition as a choice between conditions on one field each, if it is one: that some field does not match.

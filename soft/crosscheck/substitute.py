@@ -26,7 +26,7 @@ def substitute(
         elif term.variables.isdisjoint(values):
             done[term] = term
         else:
-            done[term] = _build(term, [done[arg] if arg.__class__ is Term else arg for arg in term.args])
+            done[term] = build(term, [done[arg] if arg.__class__ is Term else arg for arg in term.args])
     return done[root]
 
 
@@ -61,6 +61,6 @@ _MAKE = {
 }
 
 
-def _build(term: Term, args: list[Term]) -> Term:
+def build(term: Term, args: list[Term]) -> Term:
     made: Term = _MAKE[term.op](*args)  # type: ignore[operator]
     return made
