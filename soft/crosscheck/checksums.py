@@ -24,8 +24,12 @@ from soft.solve.terms import TRUE, Term
 from soft.solve.walk import post_order
 
 _MODULUS = 65535
-# Values that a sum may have: of a dozen words.
-_MOST_VALUES = 1 << 20
+# Values that one function is computed for, all its steps together: one of three words has some 40 steps.
+_MOST_VALUES = 1 << 24
+# The same for a whole crosscheck, at some 100 million a second: a stranger's terms may be many. To look which byte of a
+# checksum a function is costs as much as so many values.
+_MOST_WORK = 1 << 32
+_SEARCH = 1 << 18
 # Nodes of a byte that is looked at: a packet's whole header, summed up, has some hundreds.
 _MOST_NODES = 2000
 # Sums with which it is tried first where a byte may be one of a checksum.
@@ -41,7 +45,7 @@ Key = tuple[frozenset[tuple[object, int]], int, bool]
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """Of terms times numbers. `width`: how many of its bits are meant."""
+    """Of terms times numbers. `width`: how many of its bits are meant, 0 for all."""
 
     parts: Parts
     constant: int
@@ -51,7 +55,8 @@ class _Sum:
         parts = dict(self.parts)
         for term, count in other.parts.items():
             parts[term] = parts.get(term, 0) + factor * count
-        return _Sum(parts, self.constant + factor * other.constant, self.width).reduced(self.width)
+        total = _Sum(parts, self.constant + factor * other.constant, self.width)
+        return total.reduced(self.width) if self.width else total
 
     def reduced(self, width: int) -> _Sum:
         size = 1 << width
@@ -75,6 +80,7 @@ class Checksums:
         self._settled: dict[Term, Term] = {}
         self._concerned: dict[Term, bool] = {}
         self._linear: dict[Term, _Sum] = {}
+        self._work = 0
 
     def concerns(self, condition: Term) -> bool:
         """Whether a condition compares what may be checksums."""
@@ -120,6 +126,12 @@ class Checksums:
                 self._keys[byte] = self._found_key(byte)
         return self._keys[byte]
 
+    def spend(self, values: int) -> None:
+        """Do so much work, if there is not too much of it."""
+        self._work += values
+        if values > _MOST_VALUES or self._work > _MOST_WORK:
+            raise _NotOne
+
     def _found_key(self, byte: Term) -> Key | None:
         nodes = []
         for node in post_order((byte,)):
@@ -128,6 +140,7 @@ class Checksums:
                 return None
         if not any(node.op == "bvadd" for node in nodes):
             return None
+        self.spend(_SEARCH)
         for node in nodes:
             for word in node.args if node.op == "concat" else ():
                 if word.width == 16 and word.op == "bvadd" and word not in self._residues:
@@ -218,25 +231,18 @@ class Checksums:
         if op == "const":
             return _Sum({}, args[0], 0)
         if op == "bvadd" and not args[0].most + args[1].most >> term.width:
-            return _added(self.exact(args[0]), self.exact(args[1]))
+            return self.exact(args[0]).plus(self.exact(args[1]))
         if op == "bvnot":
-            return _added(_Sum({}, (1 << term.width) - 1, 0), self.exact(args[0]), -1)
+            return _Sum({}, (1 << term.width) - 1, 0).plus(self.exact(args[0]), -1)
         if op == "extract" and not args[1] and not args[2].most >> term.width:
             return self.exact(args[2])
         if op == "concat":
             total, offset = _Sum({}, 0, 0), term.width
             for part in args:
                 offset -= part.width
-                total = _added(total, self.exact(part), 1 << offset)
+                total = total.plus(self.exact(part), 1 << offset)
             return total
         return _Sum({term: 1}, 0, 0)
-
-
-def _added(left: _Sum, right: _Sum, factor: int = 1) -> _Sum:
-    parts = dict(left.parts)
-    for term, count in right.parts.items():
-        parts[term] = parts.get(term, 0) + factor * count
-    return _Sum(parts, left.constant + factor * right.constant, 0)
 
 
 class _Function:
@@ -254,8 +260,7 @@ class _Function:
         ends = [sorted(count * end for end in known.range(word)) for word, count in self.sum.items()]
         first, last = (sum(end) for end in zip(*ends, strict=True))
         self._unit = math.gcd(*self.sum.values())
-        if last - first >= _MOST_VALUES * self._unit:
-            raise _NotOne
+        known.spend((last - first) // self._unit * len(self._forms))
         self.sums = np.arange(first, last + 1, self._unit)
         self._done: dict[Term, Array] = {}
         self.values = self._value(term)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from soft.crosscheck import checksums
 from soft.crosscheck.checksums import Checksums
 from soft.crosscheck.space import Space
 from soft.solve import terms as t
@@ -133,6 +134,13 @@ def test_nothing_but_words_that_may_all_be_zero() -> None:
     left, right = in_sixteen_bits((A, B)), in_sixty_four_bits((A, B))
     assert evaluate(left, {"a": 0, "b": 0}) != evaluate(right, {"a": 0, "b": 0})
     assert Checksums().settled(t.eq(left, right)) is not TRUE
+
+
+@pytest.mark.parametrize("limit", ["_MOST_WORK", "_MOST_VALUES", "_MOST_NODES"])
+def test_there_is_a_limit_to_the_work(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checksums, limit, 10)
+    condition = t.eq(at_the_end(TWO), in_the_other_byte_order(TWO))
+    assert Checksums().settled(condition) is condition
 
 
 def inputs() -> list[dict[str, int]]:
