@@ -80,14 +80,16 @@ def crosscheck(
     engine = StoppableSolver(solver, timeout, stop)
     # The order of names, not of arguments: (A, B) and (B, A) find the same.
     places = sorted(range(len(bundles)), key=lambda place: labels[place])
+    done: dict[tuple[int, int], tuple[Comparison, list[Draft]]] = {}
+    with contextlib.suppress(Stopped):
+        for pair, result in _compared(bundles, labels, places, engine, stop, progress):
+            done[pair] = result
     comparisons: list[Comparison] = []
     drafts: list[Draft] = []
-    with contextlib.suppress(Stopped):
-        for comparison, made in _compared(bundles, labels, places, engine, stop, progress):
-            comparisons.append(comparison)
-            drafts += made
-    for pair in list(combinations(places, 2))[len(comparisons) :]:
-        comparisons.append(_not_compared(bundles, labels, sorted(pair)))
+    for pair in combinations(places, 2):
+        comparison, made = done.get(pair) or (_not_compared(bundles, labels, sorted(pair)), [])
+        comparisons.append(comparison)
+        drafts += made
     findings, clusters = cluster(drafts, scenario, len(bundles))
     return Findings(
         format=FORMAT,
@@ -111,8 +113,8 @@ def _compared(
     engine: Solver,
     stop: Stop,
     progress: Callable[[str], object] | None,
-) -> Iterator[tuple[Comparison, list[Draft]]]:
-    """Each pair of bundles, as far as there is time."""
+) -> Iterator[tuple[tuple[int, int], tuple[Comparison, list[Draft]]]]:
+    """Each pair of bundles, as far as there is time: the small ones first, as the large ones may need all of it."""
     stop.check()
     if stop.over:
         return
@@ -130,7 +132,7 @@ def _compared(
         side = Side(slices.bundle(bundle), outputs, space, whole=found.whole)
         parties.append(_Party(labels[place], place, bundle, side, found))
     ranks = {party.label: rank for rank, party in enumerate(parties)}
-    for pair in combinations(parties, 2):
+    for pair in sorted(combinations(parties, 2), key=lambda pair: sum(len(party.bundle.paths) for party in pair)):
         stop.check()
         if stop.over:
             return
@@ -146,7 +148,7 @@ def _compared(
             raise SoftError(f"{bundles[0].source}: terms nest too deep to be compared.") from None
         made = [_draft(explained, pair, parties, space, slices, outputs, ranks) for explained in result.explained]
         statistics = Statistics(time.perf_counter() - begin, engine.queries - queries, space.kept - kept)
-        yield _comparison(pair, result, made, scenario.name, statistics), made
+        yield (pair[0].place, pair[1].place), (_comparison(pair, result, made, scenario.name, statistics), made)
 
 
 def _tell(progress: Callable[[str], object], names: str, what: str) -> None:
