@@ -78,7 +78,7 @@ QUICK_TIME_LIMIT = 10.0
 # A crosscheck of two partial bundles of ten thousands of paths need not end: then it says what it has found.
 CROSSCHECK_LIMIT = 120.0
 # An agent whose clock cannot be moved waits in real time, up to a minute for each input. Open vSwitch, where it can, is
-# started again for each: six of them in a second.
+# started again for each: four to six of them in a second.
 REPLAY_LIMIT, VERIFY_LIMIT = 150.0, 400.0
 # Witnesses that verify sends to the live agent, evenly chosen from larger bundles; there are none among these.
 SAMPLE = 20_000
