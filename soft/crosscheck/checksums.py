@@ -128,9 +128,9 @@ class Checksums:
 
     def spend(self, values: int) -> None:
         """Do so much work, if there is not too much of it."""
-        self._work += values
-        if values > _MOST_VALUES or self._work > _MOST_WORK:
+        if values > _MOST_VALUES or self._work + values > _MOST_WORK:
             raise _NotOne
+        self._work += values
 
     def _found_key(self, byte: Term) -> Key | None:
         nodes = []
