@@ -1,7 +1,7 @@
 # The project's habits. On a fresh clone every target works as it is: the virtual environment is made first, and what
 # comes from Debian is installed if it is missing.
 #
-#   make demo      explore two switches, compare them, confirm the findings on both; three minutes
+#   make demo      explore two switches, compare them, confirm the findings on both; two minutes
 #   make test      everything that has to hold: lint, and all tests
 #   make lint      ruff and mypy
 #   make bench     measure; the numbers go to results/bench.md
